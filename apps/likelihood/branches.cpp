@@ -8,11 +8,6 @@ namespace {
 
 using namespace kernels::likelihood;
 
-/// A node is rescaled when its partials may have become smaller than two to this power. Two such children and their
-/// branches must not underflow: 2^-1022 is the least normal double, and 2^-126 the least normal float.
-template <class Real>
-constexpr std::int32_t rescale_below = sizeof(Real) == 4 ? -30 : -400;
-
 /// How much of a node's partials is computed before the next node is begun: what waits for its parent stays in the
 /// first two caches.
 constexpr std::size_t piece_bytes = 8 << 10, most_blocks = 64;
@@ -68,22 +63,7 @@ void Branches<Real>::compute(const Tree& tree, Node node) {
     if (node == tree.top()) lead_to<Real>(matrices, patterns_->bases(), top_weights_, table(node));
     else if (tree.is_tip(node)) lead_to<Real>(matrices, patterns_->bases(), alike, table(node));
     else std::ranges::transform(matrices, branch(node).begin(), [](double value) { return static_cast<Real>(value); });
-    least_[index(node)] = least > 0 ? std::ilogb(least) : 2 * rescale_below<double>;
-}
-
-template <class Real>
-std::vector<Step> Branches<Real>::plan(const Tree& tree, std::span<const Node> nodes) {
-    std::vector<Step> steps;
-    steps.reserve(nodes.size());
-    for (const Node node : nodes) {
-        std::int32_t bound = 0;
-        for (const Node child : tree.children(node))
-            bound += (tree.is_tip(child) ? 0 : bound_[child]) + least_[index(child)];
-        const bool rescaled = bound < rescale_below<Real>;
-        bound_[node] = rescaled ? 0 : bound;
-        steps.push_back({node, rescaled});
-    }
-    return steps;
+    least_[index(node)] = least > 0 ? std::ilogb(least) : least_of_zero;
 }
 
 template <class Real>

@@ -45,14 +45,31 @@ class Branches {
     void compute(const Tree& tree, Node node);
     void compute(const Tree& tree);
     /// What is to be rescaled, by the branches as they are. `nodes` come behind their children, or these have been
-    /// planned before.
-    std::vector<Step> plan(const Tree& tree, std::span<const Node> nodes);
+    /// planned before. bound(node) is where a power of two is kept that the node's greatest partial is not below.
+    template <class Bound>
+    std::vector<Step> plan(const Tree& tree, std::span<const Node> nodes, Bound&& bound) const {
+        std::vector<Step> steps;
+        steps.reserve(nodes.size());
+        for (const Node node : nodes) {
+            std::int32_t least = 0;
+            for (const Node child : tree.children(node))
+                least += (tree.is_tip(child) ? 0 : bound(child)) + least_[index(child)];
+            const bool rescaled = least < rescale_below;
+            bound(node) = rescaled ? 0 : least;
+            steps.push_back({node, rescaled});
+        }
+        return steps;
+    }
+    /// The same for a whole tree.
+    std::vector<Step> plan(const Tree& tree, std::span<const Node> nodes) {
+        return plan(tree, nodes, [&](Node node) -> std::int32_t& { return bound_[node]; });
+    }
 
     /// A child for kernels::likelihood; `partials` of an inner node, for this range of blocks.
     kernels::likelihood::Child<Real> child(const Tree& tree, Node node, std::span<const Real> partials,
                                            const Range& range) const;
-    /// What each of the patterns of these blocks adds to the logarithm of the likelihood, from the partials of top() and
-    /// the sums of all exponents. `logs` are those of all patterns.
+    /// What each of the patterns of these blocks adds to the logarithm of the likelihood, from the partials of top()
+    /// and the sums of all exponents. `logs` are those of all patterns.
     void add_sites(const Tree& tree, std::span<const Real> partials, std::span<const std::int32_t> exponents,
                    const Range& range, std::span<double> logs) const;
     /// The same from the tips on, a piece of the patterns after another, each through the whole tree: its partials stay
@@ -64,6 +81,12 @@ class Branches {
     void flip(Node node) noexcept { copy_[node] ^= 1; }
 
   private:
+    /// A node is rescaled when its partials may have become smaller than two to this power. Two such children and their
+    /// branches must not underflow: 2^-1022 is the least normal double, and 2^-126 the least normal float.
+    static constexpr std::int32_t rescale_below = sizeof(Real) == 4 ? -30 : -400;
+    /// Less than any probability is rounded to.
+    static constexpr std::int32_t least_of_zero = -1100;
+
     std::size_t index(Node node) const noexcept { return copy_[node] * copy_.size() + node; }
     std::span<Real> branch(Node node) const {
         return branches_.span().subspan(index(node) * branch_size_, branch_size_);

@@ -1,6 +1,5 @@
 #include "apps/likelihood/likelihood.hpp"
 
-#include <array>
 #include <atomic>
 #include <optional>
 
@@ -43,14 +42,6 @@ void Likelihood<Real>::prune(const Tree& tree, const Order& order, std::uint64_t
         own.evaluation = number;
     }
     own.branches->prune(tree, order, own.steps, range, logs_.span());
-}
-
-template <class Real>
-double Likelihood<Real>::sum() const noexcept {
-    std::array<double, 4> sums{};  // that do not wait for one another
-    const auto weights = patterns().weights();
-    for (std::size_t i = 0; i < patterns().count(); ++i) sums[i % sums.size()] += weights[i] * logs_[i];
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 template class Likelihood<float>;

@@ -28,8 +28,8 @@ class Likelihood {
     /// From now on.
     void set_model(const Model& model) { branches_.set_model(model); }
 
-    /// The logarithm of the likelihood. `order` is that of a tree of this shape. `spread(n, body)` calls body(Range) for
-    /// ranges that together are 0 ... n, in any order, on any threads, and returns when all have returned. A thread
+    /// The logarithm of the likelihood. `order` is that of a tree of this shape. `spread(n, body)` calls body(Range)
+    /// for ranges that together are 0 ... n, in any order, on any threads, and returns when all have returned. A thread
     /// keeps memory for the branches until its next evaluation for another Likelihood.
     template <class Spread>
     double evaluate(const Tree& tree, const Order& order, Spread&& spread) {
@@ -47,7 +47,7 @@ class Likelihood {
     std::span<double> logs() noexcept { return logs_.span(); }
 
     /// The logarithm of the likelihood, from what the patterns add.
-    double sum() const noexcept;
+    double sum() const noexcept { return weighted_sum(patterns(), logs_.span()); }
     /// What each pattern added in the last evaluation.
     std::span<const double> site_logs() const noexcept { return logs_.span().first(patterns().count()); }
 

@@ -205,19 +205,20 @@ Tree parse_newick(std::string_view text, std::span<const std::string> names, con
     return tree;
 }
 
+std::string newick_name(const std::string& name) {
+    if (!name.empty() && name.find_first_of(ends_a_word) == name.npos) return name;
+    std::string quoted = "'";
+    for (const char c : name) (quoted += c) += c == '\'' ? "'" : "";
+    return quoted + "'";
+}
+
 std::string to_newick(const Tree& tree, std::span<const std::string> names, int digits) {
     const auto length = [&](Node node) {
         char text[64];
         std::snprintf(text, sizeof text, ":%.*g", digits, tree.length(node));
         return std::string(text);
     };
-    const auto name = [&](Node tip) {
-        const std::string& plain = names[tip];
-        if (plain.find_first_of(ends_a_word) == plain.npos) return plain;
-        std::string quoted = "'";
-        for (const char c : plain) (quoted += c) += c == '\'' ? "'" : "";
-        return quoted + "'";
-    };
+    const auto name = [&](Node tip) { return newick_name(names[tip]); };
     // Tip 0 hangs at the same node as the first two.
     std::string text = "(" + name(0) + length(tree.top());
     struct Visit {

@@ -30,7 +30,7 @@ void Partials<Real>::add_sites(const Branches<Real>& branches, const Tree& tree,
         const Range part{begin, std::min(begin + piece, range.end)};
         std::array<std::int32_t, piece * block> sums{};
         for (std::size_t node = taxa_; node < tree.nodes(); ++node) {
-            if (rescaled_[node] == 0) continue;
+            if (rescaled_[index(static_cast<Node>(node))] == 0) continue;
             const auto found = exponents(static_cast<Node>(node), part);
             for (std::size_t i = 0; i < found.size(); ++i) sums[i] += found[i];
         }

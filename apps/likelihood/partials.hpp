@@ -19,7 +19,8 @@ class Partials {
     Partials(const Branches<Real>& branches, std::size_t copies)
         : taxa_{branches.patterns().taxa()}, blocks_{branches.patterns().blocks()}, block_size_{branches.block_size()},
           stride_{blocks_ * block_size_ + gap_bytes / sizeof(Real)}, numbers_{copies * (taxa_ - 2) * stride_},
-          exponents_{copies * (taxa_ - 2) * blocks_ * block}, copy_(2 * taxa_), rescaled_(2 * taxa_) {}
+          exponents_{copies * (taxa_ - 2) * blocks_ * block}, copy_(2 * taxa_), rescaled_(copies * taxa_),
+          bound_(copies * taxa_) {}
 
     std::size_t blocks() const noexcept { return blocks_; }
 
@@ -34,9 +35,11 @@ class Partials {
                                          (range.end - range.begin) * block);
     }
 
-    /// Says which of the nodes that are computed are rescaled.
-    void note(std::span<const Step> steps) noexcept {
-        for (const auto& [node, rescaled] : steps) rescaled_[node] = rescaled ? 1 : 0;
+    /// Says which of these nodes are to be rescaled, as Branches has it.
+    std::vector<Step> plan(const Branches<Real>& branches, const Tree& tree, std::span<const Node> nodes) {
+        auto steps = branches.plan(tree, nodes, [&](Node node) -> std::int32_t& { return bound_[index(node)]; });
+        for (const auto& [node, rescaled] : steps) rescaled_[index(node)] = rescaled ? 1 : 0;
+        return steps;
     }
     /// These nodes, each behind its children, for a range of blocks.
     void compute(const Branches<Real>& branches, const Tree& tree, std::span<const Step> steps,
@@ -44,7 +47,7 @@ class Partials {
     /// What the patterns add, from top().
     void add_sites(const Branches<Real>& branches, const Tree& tree, const Range& range, std::span<double> logs) const;
 
-    /// What is computed for this node from now on goes into its other copy.
+    /// What is computed and planned for this node from now on goes into its other copy.
     void flip(Node inner) noexcept { copy_[inner] ^= 1; }
 
   private:
@@ -57,6 +60,7 @@ class Partials {
     Buffer<Real> numbers_;
     Buffer<std::int32_t> exponents_;
     std::vector<std::uint8_t> copy_, rescaled_;
+    std::vector<std::int32_t> bound_;
 };
 
 }  // namespace penstock::apps::likelihood

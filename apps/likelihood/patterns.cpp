@@ -42,6 +42,13 @@ Patterns::Patterns(const Alignment& alignment) : taxa_{alignment.taxa()}, sites_
             codes_[taxon * weights_.size() + pattern] = code[alignment.sequences[taxon][first[pattern]]];
 }
 
+double weighted_sum(const Patterns& patterns, std::span<const double> values) noexcept {
+    std::array<double, 4> sums{};  // that do not wait for one another
+    const auto weights = patterns.weights();
+    for (std::size_t i = 0; i < patterns.count(); ++i) sums[i % sums.size()] += weights[i] * values[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 std::vector<double> base_shares(const Alignment& alignment) {
     constexpr std::size_t bases = 4;
     std::array<double, any_base + 1> counts{};

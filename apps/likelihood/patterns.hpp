@@ -37,6 +37,9 @@ class Patterns {
     std::vector<Bases> bases_;
 };
 
+/// The sum over all patterns of how often each occurs times its value, in one order.
+double weighted_sum(const Patterns& patterns, std::span<const double> values) noexcept;
+
 /// The share of each base in an alignment. What may be several bases counts as parts of them, by the shares of the
 /// bases themselves; what may be any base does not count. A base that does not occur has a share of 10^-6.
 std::vector<double> base_shares(const Alignment& alignment);

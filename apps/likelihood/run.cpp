@@ -1,10 +1,11 @@
-#include <charconv>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "apps/compare.hpp"
 #include "apps/likelihood/app.hpp"
+#include "apps/likelihood/sampled.hpp"
 #include "apps/likelihood/settings.hpp"
 #include "apps/likelihood/ways.hpp"
 #include "apps/measure.hpp"
@@ -16,11 +17,8 @@ namespace {
 /// Evaluations of a timed run: one takes too short a time to tell.
 constexpr std::size_t evaluations = 20;
 
-std::string digits_of(double value) {
-    char text[32];
-    const auto end = std::to_chars(text, text + sizeof text, value);
-    return {text, end.ptr};
-}
+/// Of the progress that is told, where there are samples.
+constexpr double share_of_sampler = 0.9;
 
 template <class Real>
 RunResult run_in(Machine& machine, Settings settings, const Given& given, const Progress& progress) {
@@ -65,10 +63,23 @@ RunResult run_in(Machine& machine, Settings settings, const Given& given, const 
 
     RunResult result;
     result.app = "likelihood";
+    double done = 0;
+    if (const auto sampling = sampling_of(given, settings, static_cast<std::size_t>(team.size()));
+        sampling.generations != 0) {
+        sample_trees(
+            given, sampling, alignment, patterns, tree, model,
+            [&](double fraction) {
+                if (share_of_sampler * fraction <= done) return;
+                done = share_of_sampler * fraction;
+                if (progress.done) progress.done(done);
+            },
+            result);
+        done = share_of_sampler;
+    }
     result.workers = team.size();
     result.tasks =
         evaluations * equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(team.size())).size();
-    result.timings = measure(ways, settings.repetitions, progress);
+    result.timings = measure(ways, settings.repetitions, progress, done);
     sites.assign(likelihood.site_logs().begin(), likelihood.site_logs().end());
     const auto same = [&](const char* name, double found) {
         result.checks.push_back(
@@ -85,13 +96,14 @@ RunResult run_in(Machine& machine, Settings settings, const Given& given, const 
     for (std::size_t i = 0; i < sites.size(); ++i) sum += patterns.weights()[i] * sites[i];
     result.checks.push_back({"log-likelihood over the sum over its patterns", 1, by_tasks / sum, 1e-12, "patterns"});
 
-    result.findings = {
+    const std::pair<std::string, std::string> evaluated[] = {
         {"sequences", std::to_string(alignment.taxa())},
         {"sites", std::to_string(patterns.sites())},
         {"patterns", std::to_string(patterns.count())},
         {"model", std::string(name(model.kind))},
         {"log-likelihood", digits_of(by_tasks)},
         {"one evaluation", digits_of(std::round(result.timing("tagged").median() / evaluations * 1e7) / 10) + " us"}};
+    result.findings.insert(result.findings.begin(), std::begin(evaluated), std::end(evaluated));
     if (settings.keep_arrays) {
         std::vector<std::uint8_t> all;
         for (const auto& sequence : alignment.sequences) all.insert(all.end(), sequence.begin(), sequence.end());

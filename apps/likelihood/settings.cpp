@@ -42,6 +42,16 @@ const std::vector<Setting>& all_settings() {
         {"alpha", "0.5", "the shape of the gamma distribution of rates between sites"},
         {"categories", "4", "of rates between sites, 1 to 64; 1: all sites change alike"},
         {"precision", "double", "double or float"},
+        {"generations", "0", "of a sampler of trees and parameters (Bayes); 0: none"},
+        {"chains", "4", "of the sampler: one samples the posterior, the others flatter distributions"},
+        {"ranks", "0", "threads that share the chains; 0: one for each chain, as far as there are workers"},
+        {"every", "100", "generations from one sample to the next"},
+        {"temperature", "0.1", "chain i begins with the heat 1 / (1 + i temperature)"},
+        {"mean-length", "0.1", "of branches, by the prior, which is exponential"},
+        {"burn-in", "0.25", "the share of the samples that the consensus leaves out, from the start on"},
+        {"output", "",
+         "files: samples go to OUTPUT.log (parameters, for Tracer) and OUTPUT.trees, their consensus to "
+         "OUTPUT.consensus"},
     };
     return all;
 }
@@ -135,6 +145,21 @@ Alignment alignment_of(const Given& given, const Settings& settings) {
     model.alpha = 0.5;
     model.categories = 4;
     return evolve(random_tree(rows, mean_length, chance), model, columns, chance);
+}
+
+Sampling sampling_of(const Given& given, const Settings& settings, std::size_t workers) {
+    constexpr std::uint64_t most = 1'000'000'000'000, most_chains = 256;
+    Sampling sampling;
+    sampling.generations = given.whole("generations", 0, most);
+    sampling.chains = given.whole("chains", 1, most_chains);
+    const std::size_t ranks = given.whole("ranks", 0, sampling.chains);
+    sampling.ranks = static_cast<int>(ranks != 0 ? ranks : std::min(sampling.chains, workers));
+    sampling.every = given.whole("every", 1, most);
+    sampling.temperature = given.number("temperature", 0, 100);
+    sampling.mean_length = given.number("mean-length", 1e-4, 10);
+    sampling.seed = settings.seed;
+    sampling.single_precision = given.text("precision") == "float";
+    return sampling;
 }
 
 Tree tree_of(const Given& given, const Alignment& alignment) {

@@ -9,6 +9,7 @@
 #include "apps/gallery.hpp"
 #include "apps/likelihood/alignment.hpp"
 #include "apps/likelihood/model.hpp"
+#include "apps/likelihood/sampler.hpp"
 #include "apps/likelihood/tree.hpp"
 
 namespace penstock::apps::likelihood {
@@ -46,6 +47,9 @@ Model model_of(const Given& given, const Alignment& alignment);
 
 /// The alignment of the file, that of the input, or a made one of so many taxa and sites (0: 42 and 1,000).
 Alignment alignment_of(const Given& given, const Settings& settings);
+
+/// What the sampler is asked for, on a machine of so many workers.
+Sampling sampling_of(const Given& given, const Settings& settings, std::size_t workers);
 
 /// The tree of the file, or by neighbour joining.
 Tree tree_of(const Given& given, const Alignment& alignment);

@@ -88,6 +88,9 @@ struct Order {
 /// distance of 0. Neither changes a likelihood. `file` is its name in messages. Throws MalformedFile.
 Tree parse_newick(std::string_view text, std::span<const std::string> names, const std::string& file);
 
+/// A name as Newick's form has it: in quotes where it must be.
+std::string newick_name(const std::string& name);
+
 /// In Newick's form, beginning with tip 0, lengths with so many digits.
 std::string to_newick(const Tree& tree, std::span<const std::string> names, int digits = 9);
 

@@ -88,8 +88,7 @@ double loops(Likelihood<Real>& likelihood, Partials<Real>& partials, const Tree&
              Machine& machine, std::size_t wanted) {
     Branches<Real>& branches = likelihood.branches();
     compute_branches(branches, tree, machine);
-    const auto steps = branches.plan(tree, order.nodes);
-    partials.note(steps);
+    const auto steps = partials.plan(branches, tree, order.nodes);
     const auto ranges = equal_ranges(likelihood.blocks(), wanted, static_cast<std::size_t>(machine.targets()) + 1);
     for (const auto& [node, rescaled] : steps) {
         const auto [a, b] = tree.children(node);
@@ -141,10 +140,9 @@ template <class Real>
 bool Dependent<Real>::prepare() {
     Branches<Real>& branches = likelihood_->branches();
     compute_branches(branches, *tree_, *machine_);
-    auto steps = branches.plan(*tree_, order_->nodes);
+    auto steps = partials_->plan(branches, *tree_, order_->nodes);
     if (steps == steps_) return true;
     steps_ = std::move(steps);
-    partials_->note(steps_);
     tasks_.clear();
     for (const auto& [node, rescaled] : steps_) {
         const auto [a, b] = tree_->children(node);

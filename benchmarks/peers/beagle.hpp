@@ -1,5 +1,5 @@
-// BEAGLE (Ayres et al., Syst. Biol. 68, 2019), the library that BEAST and MrBayes compute likelihoods with: one tree over
-// one alignment, on one thread or on several.
+// BEAGLE (Ayres et al., Syst. Biol. 68, 2019), the library that BEAST and MrBayes compute likelihoods with: one tree
+// over one alignment, on one thread or on several.
 #pragma once
 
 #if defined(PENSTOCK_BENCH_BEAGLE)

@@ -212,6 +212,41 @@ def test_an_alignment_may_be_an_array(machine):
         ps.run_app(machine, "likelihood", {}, {"alignment": rows * 0})
 
 
+def test_samples_are_written_for_tracer_and_as_trees(data, machine, tmp_path):
+    told = []
+    settings = {"alignment": str(data[0]), "generations": 400, "every": 20, "output": str(tmp_path / "run"), "repetitions": 1}
+    result = ps.run_app(machine, "likelihood", settings, progress=told.append)
+    assert result["ok"] and told == sorted(told) and told[-1] == 1
+    head, *lines = (tmp_path / "run.log").read_text().splitlines()
+    rows = np.array([[float(each) for each in line.split("\t")] for line in lines])
+    assert head.split("\t")[:3] == ["Sample", "posterior", "likelihood"] and rows.shape == (21, len(head.split("\t")))
+    assert np.array_equal(rows[:, 0], np.arange(0, 401, 20)) and np.allclose(rows[:, 1], rows[:, 2] + rows[:, 3])
+    trees = (tmp_path / "run.trees").read_text().splitlines()
+    assert len(trees) == 21
+    # The last tree with the parameters of its line has the likelihood that stands there.
+    (tmp_path / "last").write_text(trees[-1])
+    columns = dict(zip(head.split("\t"), lines[-1].split("\t"), strict=True))
+    model = {
+        "model": "GTR",
+        "alpha": columns["alpha"],
+        "shares": ",".join(columns[f"share {base}"] for base in "ACGT"),
+        "rates": ",".join(columns[f"rate {pair}"] for pair in ("AC", "AG", "AT", "CG", "CT", "GT")),
+    }
+    assert ours(machine, data[0], tmp_path / "last", model) == pytest.approx(float(columns["likelihood"]), rel=1e-8)
+    assert (tmp_path / "run.consensus").read_text().strip() == result["findings"]["consensus"]
+    with pytest.raises(ps.Error, match="cannot write the file '/nowhere/run.log'"):
+        ps.run_app(machine, "likelihood", settings | {"output": "/nowhere/run"})
+
+
+def test_a_sampler_can_be_given_up(data, machine):
+    def give_up(fraction):
+        raise KeyboardInterrupt
+
+    for ranks in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            ps.run_app(machine, "likelihood", {"alignment": str(data[0]), "generations": 10**9, "ranks": ranks}, progress=give_up)
+
+
 @pytest.mark.parametrize(
     ("settings", "wrong"),
     [
@@ -227,6 +262,9 @@ def test_an_alignment_may_be_an_array(machine):
         ({"categories": "1.5"}, "'1.5' is no number"),
         ({"precision": "half"}, "none of double, float"),
         ({"rows": 2}, "3 to 1000000"),
+        ({"generations": "-1"}, "'-1' is no number"),
+        ({"generations": 1, "chains": 2, "ranks": 3}, "'3' is no number from 0 to 2"),
+        ({"generations": 1, "burn-in": 1}, "'1' is no number from 0 to 0.99"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings, wrong, machine):
