@@ -1,0 +1,218 @@
+// A receiver for frames of IEEE 802.11a: samples a second on 1..N processors as a graph of filters and over ranks, and
+// the time from the last sample of a frame to its octets, beside GNU Radio.
+#include "apps/ofdm/ofdm.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "apps/measure.hpp"
+#include "apps/ofdm/filters.hpp"
+#include "peers/gnuradio_receiver.hpp"
+#include "peers/ours.hpp"
+#include "peers/over_ranks.hpp"
+#include "peers/speed_up.hpp"
+#include "penstock/graph.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/run.hpp"
+
+namespace {
+
+namespace ofdm = penstock::apps::ofdm;
+using ofdm::Sample;
+
+constexpr std::size_t octets = 1000;
+constexpr double snr = 30;
+
+/// Frames of one rate: what one thread finds, which is what everybody has to find.
+struct Signal {
+    Signal(int rate, std::size_t frames)
+        : megabits{rate}, format{ofdm::Format::of(64)},
+          samples{ofdm::made_signal(
+              format, {frames, octets, rate, 1, {.offset = 0.0005, .noise = ofdm::noise_for(format, snr)}})},
+          wanted{format, samples, frames}, found{format, samples, frames},
+          file{std::filesystem::temp_directory_path() /
+               ("penstock-bench-" + std::to_string(getpid()) + "-" + std::to_string(rate) + ".cf32")} {
+        ofdm::serial(wanted);
+        std::size_t whole = 0;
+        for (std::size_t i = 0; i < wanted.found[0]; ++i) whole += wanted.frames[i].whole;
+        if (whole != frames) throw std::runtime_error("ofdm: the signal has frames that are not received whole");
+        ofdm::write_samples(file, samples, "cf32");
+    }
+    ~Signal() { std::filesystem::remove(file); }
+    Signal(const Signal&) = delete;
+
+    /// Nanoseconds of body(), which fills `found`; then compares all frames.
+    template <class Body>
+    double timed(Body body) {
+        found.found[0] = 0;
+        const auto start = bench::Clock::now();
+        body();
+        const double nanoseconds = bench::nanoseconds_since(start);
+        compare();
+        return nanoseconds;
+    }
+    void compare() const {
+        bool same = found.found[0] == wanted.found[0];
+        for (std::size_t i = 0; same && i < wanted.found[0]; ++i)
+            same = found.frames[i].whole &&
+                   std::memcmp(found.frames[i].octets.data(), wanted.frames[i].octets.data(), octets) == 0;
+        if (!same) throw std::runtime_error("ofdm: other frames than those of one thread");
+    }
+    std::size_t frames() const { return wanted.found[0]; }
+
+    int megabits;
+    const ofdm::Format& format;
+    std::vector<Sample> samples;
+    ofdm::Problem wanted, found;
+    std::filesystem::path file;
+};
+
+/// Nanoseconds from the last symbol of a frame to its octets: everything before it comes first, then nothing for a
+/// millisecond, as with GNU Radio.
+double latency(const Signal& signal, penstock::Machine& machine, std::size_t frames) {
+    const bench::Pinned pinned{bench::allowed_processors().front()};
+    penstock::Graph graph;
+    auto& air = graph.add_writer<Sample>("air");
+    auto& synchronise = graph.add<ofdm::Synchronise>("synchronise");
+    auto& demodulate = graph.add<ofdm::Demodulate>("demodulate");
+    auto& demap = graph.add<ofdm::Demap>("demap");
+    auto& decode = graph.add<ofdm::Decode>("decode");
+    auto& check = graph.add<ofdm::CheckFrame>("check");
+    auto& octets_of = graph.add_reader<ofdm::Frame>("octets");
+    graph.connect(air.output, synchronise.samples);
+    graph.connect(synchronise.pieces, demodulate.in);
+    graph.connect(demodulate.out, demap.in);
+    graph.connect(demap.out, decode.in);
+    graph.connect(decode.out, check.in);
+    graph.connect(check.out, octets_of.input);
+    auto run = graph.start(machine);
+    constexpr std::size_t behind = 48;
+    const std::size_t symbol = signal.format.symbol;
+    std::vector<double> times;
+    std::size_t at = 0;
+    const auto send = [&](std::size_t until) {
+        auto buffer = air.make(until - at);
+        std::copy(signal.samples.begin() + static_cast<std::ptrdiff_t>(at),
+                  signal.samples.begin() + static_cast<std::ptrdiff_t>(until), buffer.edit().begin());
+        air.write(std::move(buffer));
+        at = until;
+    };
+    for (std::size_t i = 0; i < std::min(frames, signal.frames()); ++i) {
+        const ofdm::FrameHead& head = signal.wanted.frames[i].head;
+        const std::size_t end = head.position + 2 * signal.format.size + (1 + head.symbols) * symbol;
+        while (at < end - symbol) send(std::min(end - symbol, at + 1024));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        const auto start = bench::Clock::now();
+        send(end + behind);
+        const auto frame = octets_of.read();
+        times.push_back(bench::nanoseconds_since(start));
+        if (!frame || !(*frame)[0].whole ||
+            std::memcmp((*frame)[0].octets.data(), signal.wanted.frames[i].octets.data(), octets) != 0)
+            throw std::runtime_error("ofdm: another frame than that of one thread");
+    }
+    run.finish();
+    return bench::median(times);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const bench::About about{
+        "ofdm",
+        "a receiver for frames of IEEE 802.11a: samples a second as a graph of filters and over ranks "
+        "on 1..N processors, and the time from a frame's last sample to its octets, beside GNU Radio",
+        {"ofdm/speedup-2", "ofdm/over-gnuradio", "ofdm/latency-over-gnuradio"}};
+    bench::Options options = bench::parse(argc, argv, about);
+    options.plan.rounds = options.quick ? 7 : 21;
+    bench::Report report{about, options};
+    const std::size_t frames = options.quick ? 40 : 150;
+    Signal fast{54, frames}, slow{6, std::max<std::size_t>(frames / 5, 20)};
+
+    std::optional<bench::Ratio> faster;
+    for (Signal* const signal : {&fast, &slow}) {
+        const std::string prefix = std::to_string(signal->megabits) + " Mbit/s, ";
+        bench::Filters filters;
+        filters.unit = "samples";
+        filters.units = static_cast<double>(signal->samples.size());
+        filters.serial = [&] { return signal->timed([&] { ofdm::serial(signal->found); }); };
+        filters.streamed = [&](penstock::Machine& machine, int processors) {
+            return signal->timed([&] { ofdm::streamed(signal->found, machine, processors); });
+        };
+        const auto measured = bench::measure_speed_up(filters, prefix, options, report);
+        if (faster) faster->add(measured.on_two);
+        else faster = measured.on_two;
+    }
+    report.goal("ofdm/speedup-2", *faster, bench::Direction::at_least, 1.7, bench::Judged::by_interval);
+
+    bench::OverRanks over_ranks{
+        "ofdm", [&] { return penstock::apps::seconds_of([&] { ofdm::serial(fast.found); }); }, {}};
+    for (const auto variant : ofdm::variants)
+        over_ranks.variants.push_back({std::string(ofdm::name(variant)), [&, variant](const auto& ranks) {
+                                           const double seconds = ofdm::parallel(fast.found, variant, ranks);
+                                           fast.compare();
+                                           return seconds;
+                                       }});
+    bench::Plan plan = options.plan;
+    plan.rounds = options.quick ? 7 : 15;
+    for (const int ranks : bench::widths())
+        if (ranks > 1)
+            for (const auto substrate : {penstock::Substrate::threads, penstock::Substrate::processes})
+                bench::compare(over_ranks, ranks, substrate, plan, report);
+
+    const auto gnuradio = bench::gnuradio_receiver();
+    if (!gnuradio.samples) {
+        const char* const why = "GNU Radio was not found when this was built (install gnuradio-dev)";
+        report.missing("ofdm/over-gnuradio", bench::Direction::at_least, 3, why);
+        report.missing("ofdm/latency-over-gnuradio", bench::Direction::at_most, 0.1, why);
+        return report.finish();
+    }
+    const int processors = static_cast<int>(bench::allowed_processors().size());
+    const auto machine = bench::make_machine({.targets = processors - 1});
+    std::optional<bench::Ratio> over;
+    plan.rounds = options.quick ? 7 : 11;
+    for (Signal* const signal : {&fast, &slow}) {
+        const auto samples = static_cast<double>(signal->samples.size());
+        const auto result = bench::measure(
+            {{"streamed",
+              [&] {
+                  const bench::Pinned pinned{bench::allowed_processors().front()};
+                  return signal->timed([&] { ofdm::streamed(signal->found, *machine, processors); }) / samples;
+              }},
+             {"gnuradio", [&] { return gnuradio.samples(signal->file, 2, signal->frames()); }}},
+            plan);
+        report.rows(std::to_string(signal->megabits) + " Mbit/s, ns a sample on all processors, ", result);
+        const auto ratio = result.ratio("gnuradio", "streamed");
+        if (over) over->add(ratio);
+        else over = ratio;
+    }
+    report.goal("ofdm/over-gnuradio", *over, bench::Direction::at_least, 3);
+
+    // The best of three limits, in each round.
+    const std::size_t timed = options.quick ? 10 : 30;
+    const auto result = bench::measure({{"streamed", [&] { return latency(fast, *machine, timed); }},
+                                        {"gnuradio",
+                                         [&] {
+                                             double best = std::numeric_limits<double>::infinity();
+                                             for (const int items : {64, 512, 4096})
+                                                 best = std::min(best, gnuradio.latency(fast.file, items, timed));
+                                             return best;
+                                         }}},
+                                       plan);
+    report.rows("last sample to octets, ", result);
+    report.goal("ofdm/latency-over-gnuradio", result.ratio("streamed", "gnuradio"), bench::Direction::at_most, 0.1);
+    report.note(
+        "frames of 1000 octets, 30 dB, an offset of 10 kHz at 20 million samples a second; each way's frames are "
+        "compared with those of one thread in every batch");
+    report.note(
+        "gnuradio: the chain of gr-ieee802-11 out of GNU Radio's own blocks, and kernels of ours where it has none; "
+        "its latency is the best of max_noutput_items 64, 512 and 4096");
+    return report.finish();
+}
