@@ -136,6 +136,22 @@ int main(int argc, char** argv) {
     const std::size_t frames = options.quick ? 40 : 150;
     Signal fast{54, frames}, slow{6, std::max<std::size_t>(frames / 5, 20)};
 
+    // First, for ranks are forked where there is no other thread.
+    bench::OverRanks over_ranks{
+        "ofdm", [&] { return penstock::apps::seconds_of([&] { ofdm::serial(fast.found); }); }, {}};
+    for (const auto variant : ofdm::variants)
+        over_ranks.variants.push_back({std::string(ofdm::name(variant)), [&, variant](const auto& ranks) {
+                                           const double seconds = ofdm::parallel(fast.found, variant, ranks);
+                                           fast.compare();
+                                           return seconds;
+                                       }});
+    bench::Plan plan = options.plan;
+    plan.rounds = options.quick ? 7 : 15;
+    for (const int ranks : bench::widths())
+        if (ranks > 1)
+            for (const auto substrate : {penstock::Substrate::threads, penstock::Substrate::processes})
+                bench::compare(over_ranks, ranks, substrate, plan, report);
+
     std::optional<bench::Ratio> faster;
     for (Signal* const signal : {&fast, &slow}) {
         const std::string prefix = std::to_string(signal->megabits) + " Mbit/s, ";
@@ -151,21 +167,6 @@ int main(int argc, char** argv) {
         else faster = measured.on_two;
     }
     report.goal("ofdm/speedup-2", *faster, bench::Direction::at_least, 1.7, bench::Judged::by_interval);
-
-    bench::OverRanks over_ranks{
-        "ofdm", [&] { return penstock::apps::seconds_of([&] { ofdm::serial(fast.found); }); }, {}};
-    for (const auto variant : ofdm::variants)
-        over_ranks.variants.push_back({std::string(ofdm::name(variant)), [&, variant](const auto& ranks) {
-                                           const double seconds = ofdm::parallel(fast.found, variant, ranks);
-                                           fast.compare();
-                                           return seconds;
-                                       }});
-    bench::Plan plan = options.plan;
-    plan.rounds = options.quick ? 7 : 15;
-    for (const int ranks : bench::widths())
-        if (ranks > 1)
-            for (const auto substrate : {penstock::Substrate::threads, penstock::Substrate::processes})
-                bench::compare(over_ranks, ranks, substrate, plan, report);
 
     const auto gnuradio = bench::gnuradio_receiver();
     if (!gnuradio.samples) {
