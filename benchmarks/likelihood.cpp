@@ -66,8 +66,8 @@ struct Problem {
     std::optional<Patterns> patterns;
 };
 
-/// So many evaluations that a batch lasts about a third of a millisecond.
-int evaluations(std::size_t patterns) { return std::max(1, static_cast<int>(2000 / patterns)) * 2; }
+/// Evaluations of a batch. A quarter as many come before, to warm up: one at least.
+int evaluations(std::size_t patterns) { return std::max(4, static_cast<int>(4000 / patterns)); }
 
 template <class Evaluate>
 Contestant contestant(std::string name, std::size_t patterns, double expected, double tolerance, Evaluate evaluate) {

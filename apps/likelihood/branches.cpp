@@ -43,7 +43,10 @@ void Branches<Real>::set_model(const Model& model) {
 }
 
 template <class Real>
-void Branches<Real>::set_model(const Branches& other) {
+void Branches<Real>::follow(const Branches& other) {
+    if (branch_size_ != other.branch_size_ || copy_.size() != other.copy_.size())
+        *this = Branches(*other.patterns_, other.categories());
+    patterns_ = other.patterns_;
     spectrum_ = other.spectrum_;
     top_weights_ = other.top_weights_;
     rates_ = other.rates_;

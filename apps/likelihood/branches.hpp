@@ -39,7 +39,8 @@ class Branches {
 
     /// From now on. All branches are to be computed again.
     void set_model(const Model& model);
-    void set_model(const Branches& other);
+    /// Takes over the patterns and the model of the other. Memory is allotted only where sizes differ.
+    void follow(const Branches& other);
 
     /// The branch above this node, or above all.
     void compute(const Tree& tree, Node node);

@@ -9,8 +9,7 @@ namespace {
 /// The branches of this thread.
 template <class Real>
 struct Own {
-    std::uint64_t of = 0;          ///< which likelihood they are for
-    std::uint64_t evaluation = 0;  ///< in which one they were computed
+    std::uint64_t evaluation = 0;  ///< in which they were computed
     std::optional<Branches<Real>> branches;
     std::vector<Step> steps;
 };
@@ -31,12 +30,9 @@ template <class Real>
 void Likelihood<Real>::prune(const Tree& tree, const Order& order, std::uint64_t number, const Range& range) {
     thread_local Own<Real> own;
     if (own.evaluation != number) {
-        if (own.of != id_) {
-            own.of = 0;
-            own.branches.emplace(patterns(), branches_.categories());
-            own.of = id_;
-        }
-        own.branches->set_model(branches_);
+        own.evaluation = 0;
+        if (!own.branches) own.branches.emplace(patterns(), branches_.categories());
+        own.branches->follow(branches_);
         own.branches->compute(tree);
         own.steps = own.branches->plan(tree, order.nodes);
         own.evaluation = number;

@@ -30,7 +30,7 @@ class Likelihood {
 
     /// The logarithm of the likelihood. `order` is that of a tree of this shape. `spread(n, body)` calls body(Range)
     /// for ranges that together are 0 ... n, in any order, on any threads, and returns when all have returned. A thread
-    /// keeps memory for the branches until its next evaluation for another Likelihood.
+    /// keeps memory for the branches, for its next evaluation.
     template <class Spread>
     double evaluate(const Tree& tree, const Order& order, Spread&& spread) {
         const std::uint64_t number = next_number();
@@ -57,7 +57,6 @@ class Likelihood {
     /// With this thread's own branches, which are computed where they are not those of this evaluation yet.
     void prune(const Tree& tree, const Order& order, std::uint64_t number, const Range& range);
 
-    std::uint64_t id_ = next_number();
     Branches<Real> branches_;
     Buffer<double> logs_;
 };
