@@ -7,7 +7,6 @@
 
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
-from types import TracebackType
 from typing import Self
 
 from penstock import _core
@@ -50,11 +49,8 @@ def names_of(folders: Folders | None) -> list[str]:
     return [named(folder) for folder in folders or ()]
 
 
-class Application:
+class Application(_core.Application):
     """Read, checked, and with its parameters filled in."""
-
-    def __init__(self, application: "_core.Application") -> None:
-        self._application = application
 
     @classmethod
     def read(cls, path: str | PathLike[str], *, settings: Settings | None = None, folders: Folders = ()) -> Self:
@@ -73,78 +69,31 @@ class Application:
         text, file = whole(text, "the text of an application"), whole(file, "the name of an application's file")
         return cls(_core.Application.parse(text, file, settings_as_text(settings), names_of(folders)))
 
-    @property
-    def name(self) -> str:
-        return self._application.name()
-
-    def events(self) -> list[str]:
-        """Events to which it reacts."""
-        return self._application.events()
-
     def options(self) -> dict[str, bool]:
         """Options, and whether each is on in the beginning."""
-        return dict(self._application.options())
+        return dict(self._options())
 
     def warnings(self) -> list[str]:
         """What is legal and probably wrong, with its place."""
-        return [each["text"] for each in self._application.warnings()]
-
-    @property
-    def needs_processes(self) -> bool:
-        """Does a component ask for a worker process? Then only a Machine(isolation='process') runs it."""
-        return self._application.needs_processes()
-
-    def to_xml(self) -> str:
-        """With its parameters filled in, its groups inlined and its repetitions expanded; parse() of it gives an equal one."""
-        return self._application.to_xml()
-
-    def draw(self) -> str:
-        """In the language of graphviz (`dot -Tsvg`)."""
-        return self._application.drawing()
+        return [each["text"] for each in self._warnings()]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Application) and self._application.equals(other._application)
+        return isinstance(other, Application) and self._equals(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def start(self, machine: "_core.Machine", *, name: str = "") -> "ApplicationRun":
         """Runs it on the machine's targets. Returns at once. name: as for Graph.start(). Raises what that raises."""
-        return ApplicationRun(self._application.start(machine, name))
+        return ApplicationRun(self._start(machine, name))
 
 
-class ApplicationRun:
+class ApplicationRun(_core.ApplicationRun):
     """An application that runs. `with application.start(machine) as run:` waits for its end; an exception that leaves the block stops it."""
 
     def __init__(self, run: "_core.ApplicationRun") -> None:
-        self._application = run
-        self.run = Run(run.run)  # the graph of now: statistics(), close(), stop()...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if error is None:
-            self.finish()
-        else:
-            self.run.stop()
-
-    def finish(self) -> None:
-        """Returns when all filters have ended. Raises what Run.finish() raises; and GraphError for the first change that an event asked for
-        and that could not be made."""
-        self._application.finish()
-
-    def wait(self, seconds: float) -> bool:
-        """Waits for the end for at most so long; True: it has ended. Raises what finish() raises."""
-        return self._application.wait(seconds)
+        super().__init__(run)
+        self.run = Run(self._run)  # the graph of now: statistics(), close(), stop()...
 
     def send(self, event: Event | str) -> None:
         """Returns at once; what it changes is changed soon, in the order of the events. Raises UsageError for what is none, RunEnded."""
-        self._application.send(*event_of(event))
-
-    def settle(self) -> None:
-        """Waits until all events that were sent have been dealt with."""
-        self._application.settle()
-
-    def is_on(self, option: str) -> bool:
-        """Is the option on now? Raises UsageError for a name."""
-        return self._application.is_on(option)
+        self._send(*event_of(event))

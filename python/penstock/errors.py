@@ -13,14 +13,10 @@ class UsageError(Error):
 
 
 class ArgumentError(UsageError):
-    """An argument of a call breaks a rule: element type, layout, range, null, overlap.
+    """An argument of a call breaks a rule: element type, layout, range, null, overlap."""
 
-    task: name of the body (or of the tag, where making the tag failed)
-    argument: its place, counted from 1 as in the parameter list
-    """
-
-    task: str = ""
-    argument: int = 0
+    task: str = ""  # name of the body (or of the tag, where making the tag failed)
+    argument: int = 0  # its place, counted from 1 as in the parameter list
 
 
 class BodyError(UsageError):
@@ -28,25 +24,18 @@ class BodyError(UsageError):
 
 
 class SettingError(UsageError):
-    """A setting or an input that an application of the gallery cannot take.
+    """A setting or an input that an application of the gallery cannot take."""
 
-    app: name of the application
-    setting: name of the setting
-    """
-
-    app: str = ""
-    setting: str = ""
+    app: str = ""  # name of the application
+    setting: str = ""  # name of the setting
 
 
 class LibraryRefused(UsageError):
-    """A shared library gives no component classes to applications.
+    """A shared library gives no component classes to applications."""
 
-    path: of the library
-    reason: 'no_file', 'no_library' (the system cannot load it), 'no_entry' (it has no penstock_component_library()), 'other_version' (of the
-        interface), 'bad_description' (of its classes), 'name_taken'
-    """
-
-    path: str = ""
+    path: str = ""  # of the library
+    # 'no_file', 'no_library' (the system cannot load it), 'no_entry' (it has no penstock_component_library()), 'other_version' (of the interface),
+    # 'bad_description' (of its classes), 'name_taken'
     reason: str = ""
 
 
@@ -55,16 +44,11 @@ class ComponentWarning(UserWarning):
 
 
 class TaskFailed(Error):
-    """A task ended by an exception; `__cause__` is that exception.
+    """A task ended by an exception; `__cause__` is that exception."""
 
-    task: name of the body
-    target: number of the target that ran it, -1 for the caller itself, -2 where that is no longer known
-    others: how many more tasks failed before the same barrier
-    """
-
-    task: str = ""
-    target: int = -1
-    others: int = 0
+    task: str = ""  # name of the body
+    target: int = -1  # number of the target that ran it, -1 for the caller itself, -2 where that is no longer known
+    others: int = 0  # how many more tasks failed before the same barrier
 
 
 class TaskCancelled(Error):
@@ -72,61 +56,40 @@ class TaskCancelled(Error):
 
 
 class PredecessorFailed(TaskCancelled):
-    """A task did not run, because one that it was to come after failed or was cancelled; `__cause__` says how.
+    """A task did not run, because one that it was to come after failed or was cancelled; `__cause__` says how."""
 
-    predecessor: name of that one's body
-    """
-
-    predecessor: str = ""
+    predecessor: str = ""  # name of that one's body
 
 
 class WorkerDied(Error):
-    """The worker that ran a task (an interpreter, or a process for compiled bodies) ended before the task: crash, exit or kill.
+    """The worker that ran a task (an interpreter, or a process for compiled bodies) ended before the task: crash, exit or kill."""
 
-    task: name of the body
-    target: number of the worker
-    pid: its process
-    exit_code, signal: how it ended, None where that is not how or not known
-    core_dumped: whether the system says that it wrote a core (compiled bodies)
-    output: the last lines that it wrote to stderr (compiled bodies)
-    """
-
-    task: str = ""
-    target: int = -1
-    pid: int = 0
-    exit_code: int | None = None
-    signal: int | None = None
-    core_dumped: bool = False
-    output: str = ""
+    task: str = ""  # name of the body
+    target: int = -1  # number of the worker
+    pid: int = 0  # its process
+    exit_code: int | None = None  # how it ended; None where that is not how, or not known
+    signal: int | None = None  # the same
+    core_dumped: bool = False  # whether the system says that it wrote a core (compiled bodies)
+    output: str = ""  # the last lines that it wrote to stderr (compiled bodies)
 
 
 class TimeLimitExceeded(WorkerDied):
-    """A task ran longer than its `time_limit`, so its worker was ended.
+    """A task ran longer than its `time_limit`, so its worker was ended."""
 
-    limit: seconds
-    """
-
-    limit: float = 0.0
+    limit: float = 0.0  # seconds
 
 
 class RemoteException(Error):
-    """An exception of C++ that a compiled body threw in a worker process. Only its text travels.
+    """An exception of C++ that a compiled body threw in a worker process. Only its text travels."""
 
-    type: its type as C++ writes it
-    """
-
-    type: str = ""
+    type: str = ""  # its type as C++ writes it
 
 
 class CannotCarryOver(UsageError):
-    """A call or an argument cannot be carried over to a worker process; the message says why and what to do.
+    """A call or an argument cannot be carried over to a worker process; the message says why and what to do."""
 
-    task: name of the body
-    argument: its place, counted from 1; 0 for the call itself
-    """
-
-    task: str = ""
-    argument: int = 0
+    task: str = ""  # name of the body
+    argument: int = 0  # its place, counted from 1; 0 for the call itself
 
 
 class WorkersLost(Error):
@@ -150,27 +113,18 @@ class MachineGone(UsageError):
 
 
 class GraphError(UsageError):
-    """A graph, or an edit of one, that cannot run; nothing was started or changed. The message lists everything that is wrong.
+    """A graph, or an edit of one, that cannot run; nothing was started or changed. The message lists everything that is wrong."""
 
-    problems: the same, one by one
-    """
-
-    problems: list[str] = []  # noqa: RUF012 - each error gets its own
+    problems: list[str] = []  # the same, one by one  # noqa: RUF012 - each error gets its own
 
 
 class FilterFailed(Error):
-    """A firing of a filter ended by an exception; `__cause__` is that exception.
+    """A firing of a filter ended by an exception; `__cause__` is that exception."""
 
-    filter: its name
-    copy: which of its copies, from 0
-    firing: of this copy, from 0
-    others: firings that failed later
-    """
-
-    filter: str = ""
-    copy: int = 0
-    firing: int = 0
-    others: int = 0
+    filter: str = ""  # its name
+    copy: int = 0  # which of its copies, from 0
+    firing: int = 0  # of this copy, from 0
+    others: int = 0  # firings that failed later
 
 
 class StateLost(Error):
@@ -194,44 +148,30 @@ class BufferOverrun(UsageError):
 
 
 class RankFailed(Error):
-    """A rank ended by an exception; `__cause__` is that exception.
+    """A rank ended by an exception; `__cause__` is that exception."""
 
-    rank: which one
-    others: how many more ranks failed or died
-    """
-
-    rank: int = -1
-    others: int = 0
+    rank: int = -1  # which one
+    others: int = 0  # how many more ranks failed or died
 
 
 class RankLost(Error):
-    """What was waited for can no longer come, because this rank is gone.
+    """What was waited for can no longer come, because this rank is gone."""
 
-    rank: which one
-    """
-
-    rank: int = -1
+    rank: int = -1  # which one
 
 
 class RankDied(RankLost):
-    """The process of a rank ended without a word.
+    """The process of a rank ended without a word."""
 
-    pid: its process
-    exit_code, signal: how it ended, None where that is not how or not known
-    """
-
-    pid: int = 0
-    exit_code: int | None = None
-    signal: int | None = None
+    pid: int = 0  # its process
+    exit_code: int | None = None  # how it ended; None where that is not how, or not known
+    signal: int | None = None  # the same
 
 
 class RankLeft(RankLost):
-    """A rank came to the end of its function while somebody still waited for it.
+    """A rank came to the end of its function while somebody still waited for it."""
 
-    failed: whether an exception ended it
-    """
-
-    failed: bool = False
+    failed: bool = False  # whether an exception ended it
 
 
 class MessengerClosed(RankLost):
@@ -246,90 +186,59 @@ class RankEnded(UsageError):
 
 
 class TeamNameTaken(Error):
-    """Another host of this user stands under the name.
+    """Another host of this user stands under the name."""
 
-    team: the name
-    """
-
-    team: str = ""
+    team: str = ""  # the name
 
 
 class HostMissing(Error):
-    """Nobody stood host for a team within the time, or the host went away before the team was complete.
+    """Nobody stood host for a team within the time, or the host went away before the team was complete."""
 
-    team: its name
-    """
-
-    team: str = ""
+    team: str = ""  # its name
 
 
 class WrongHost(Error):
-    """The process that stands under the name of a team belongs to another user than was expected.
+    """The process that stands under the name of a team belongs to another user than was expected."""
 
-    team: its name
-    expected, actual: numbers of the users
-    """
-
-    team: str = ""
-    expected: int = -1
-    actual: int = -1
+    team: str = ""  # its name
+    expected: int = -1  # number of the user
+    actual: int = -1  # number of the user
 
 
 class JoinRefused(Error):
-    """The host does not take this process into the team.
+    """The host does not take this process into the team."""
 
-    team: its name
-    reason: 'user', 'rank_taken', 'no_such_rank', 'size', 'complete', 'version', 'namespaces', 'resources' or 'nonsense'
-    """
-
-    team: str = ""
-    reason: str = ""
+    team: str = ""  # its name
+    reason: str = ""  # 'user', 'rank_taken', 'no_such_rank', 'size', 'complete', 'version', 'namespaces', 'resources' or 'nonsense'
 
 
 class MembersMissing(Error):
-    """Some members did not come within the time. The host is told, and all who came.
+    """Some members did not come within the time. The host is told, and all who came."""
 
-    team: its name
-    missing: their ranks
-    size: of the team
-    """
-
-    team: str = ""
-    missing: list[int] = []  # noqa: RUF012 - each error gets its own
-    size: int = 0
+    team: str = ""  # its name
+    missing: list[int] = []  # their ranks  # noqa: RUF012 - each error gets its own
+    size: int = 0  # of the team
 
 
 class GrantMissing(Error):
-    """Nobody has granted memory of this name within the time.
+    """Nobody has granted memory of this name within the time."""
 
-    owner: the rank that should have
-    name: of the memory
-    waited: seconds
-    """
-
-    owner: int = -1
-    name: str = ""
-    waited: float = 0.0
+    owner: int = -1  # the rank that should have
+    name: str = ""  # of the memory
+    waited: float = 0.0  # seconds
 
 
 class InvalidGrant(Error):
-    """What was granted is not what was asked for: another element size, another kind of object.
+    """What was granted is not what was asked for: another element size, another kind of object."""
 
-    owner: the rank that granted it
-    name: of the memory
-    """
-
-    owner: int = -1
-    name: str = ""
+    owner: int = -1  # the rank that granted it
+    name: str = ""  # of the memory
 
 
 class OutOfBounds(UsageError, IndexError):
-    """A store reaches beyond the end of a region.
+    """A store reaches beyond the end of a region."""
 
-    region: its name
-    """
-
-    region: str = ""
+    region: str = ""  # its name
 
 
 class ElementError(UsageError, TypeError):
@@ -341,55 +250,36 @@ class UnreadableRemote(UsageError, TypeError):
 
 
 class NoSuchRank(UsageError):
-    """A message was named to, or wanted from, a rank that the team does not have.
+    """A message was named to, or wanted from, a rank that the team does not have."""
 
-    rank: the one that was named
-    size: of the team
-    """
-
-    rank: int = -1
-    size: int = 0
+    rank: int = -1  # the one that was named
+    size: int = 0  # of the team
 
 
 class Truncated(Error):
-    """A message was longer than the memory that was given for it; the beginning is there, the rest was dropped.
+    """A message was longer than the memory that was given for it; the beginning is there, the rest was dropped."""
 
-    source: the rank that sent it
-    sent, room: bytes
-    """
-
-    source: int = -1
-    sent: int = 0
-    room: int = 0
+    source: int = -1  # the rank that sent it
+    sent: int = 0  # bytes
+    room: int = 0  # bytes
 
 
 class MessageTooLong(Error):
-    """A message announces more bytes than recv_array() may or can allot. It stays where it is.
+    """A message announces more bytes than recv_array() may or can allot. It stays where it is."""
 
-    source: the rank that sent it
-    announced, limit: bytes
-    """
-
-    source: int = -1
-    announced: int = 0
-    limit: int = 0
+    source: int = -1  # the rank that sent it
+    announced: int = 0  # bytes
+    limit: int = 0  # bytes
 
 
 class InvalidMessage(Error):
-    """What another rank wrote for a message cannot be: it has other options, or something overwrote it.
+    """What another rank wrote for a message cannot be: it has other options, or something overwrote it."""
 
-    rank: which one
-    field: of the message
-    """
-
-    rank: int = -1
-    field: str = ""
+    rank: int = -1  # which one
+    field: str = ""  # of the message
 
 
 class SystemError(Error):  # noqa: A001 - the name of its counterpart in C++
-    """The operating system refused something that Penstock needs.
+    """The operating system refused something that Penstock needs."""
 
-    number: its error number (errno)
-    """
-
-    number: int = 0
+    number: int = 0  # its error number (errno)

@@ -5,9 +5,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from os import PathLike, fspath
-from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Unpack
 
 from penstock import _core
 from penstock.builder import Builder, StreamOptions, Value, carry_out, known
@@ -80,29 +78,12 @@ class Edit(Builder):
         self._do("place", self._named(filter), list(targets))
 
 
-class Run:
+class Run(_core.StreamRun):
     """A graph that runs. `with graph.start(machine) as run:` waits for its end; an exception that leaves the block stops it."""
 
     def __init__(self, run: "_core.StreamRun") -> None:
-        self._run = run
+        super().__init__(run)
         _running.add(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if error is None:
-            self.finish()
-        else:
-            self.stop()
-
-    def finish(self) -> None:
-        """Closes the program's own writing ends, and returns when all filters have ended, running them in this thread too.
-
-        Raises FilterFailed for the first firing that failed, StreamStalled when nothing can go on although the graph has not ended,
-        KeyboardInterrupt on Ctrl-C (the graph goes on then).
-        """
-        self._run.finish()
 
     def edit(self, describe: Callable[[Edit], Any] | None = None) -> Any:
         """Changes the graph while it runs: run.edit(function), called with an Edit, or `with run.edit() as edit:`.
@@ -121,24 +102,7 @@ class Run:
         """Made at the end of the block, unless that raises."""
         edit = Edit()
         yield edit
-        self._run.edit(partial(edit._make, self._run.machine))  # noqa: SLF001 - of this module
-
-    def close(self) -> None:
-        """Asks all sources to end; what is under way still goes through. Returns at once; finish() waits."""
-        self._run.close()
-
-    def stop(self) -> None:
-        """Ends all filters without firing them again; what waits is dropped and counted. Returns when they have ended."""
-        self._run.stop()
-
-    @property
-    def compiled(self) -> "_core.StreamRun":
-        """What this stands on."""
-        return self._run
-
-    @property
-    def ended(self) -> bool:
-        return self._run.ended()
+        self._edit(partial(edit._make, self._machine))  # noqa: SLF001 - of this module
 
     def send(self, event: Event | str, to: str | Node = "") -> None:
         """Sends an event to a filter, to all filters of a group ("group/"), or to all (""), for their on_event().
@@ -146,41 +110,16 @@ class Run:
         Raises UsageError when nobody of that name handles events, RunEnded.
         """
         name, value = event_of(event)
-        self._run.send(name, value, to.name if isinstance(to, Node) else to)
+        self._send(name, value, to.name if isinstance(to, Node) else to)
 
     def send_after(self, delay: float, event: Event | str, to: str | Node = "", *, period: float = 0) -> None:
         """The same after so many seconds, and again at every `period` (0: once), until the run ends."""
         name, value = event_of(event)
-        self._run.send_after(delay, name, value, to.name if isinstance(to, Node) else to, period)
-
-    def statistics(self) -> "_core.RunStatistics":
-        """What has happened so far; text() makes a table of it."""
-        return self._run.statistics()
+        self._send_after(delay, name, value, to.name if isinstance(to, Node) else to, period)
 
     def description(self) -> Description:
         """The graph as it is now."""
-        return Description._of(self._run.description())
-
-    def draw(self) -> str:
-        """The graph as it is now, with its figures, in the language of graphviz."""
-        return self._run.drawing()
-
-    @property
-    def name(self) -> str:
-        """Under which other processes find it; empty: they cannot."""
-        return self._run.name()
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes the graph and its figures to a file, for `penstock draw`. Raises SystemError."""
-        self._run.save(fspath(path))
-
-    def json(self) -> str:
-        """The graph as it is now, with its figures and its drawing, as save() writes it."""
-        return self._run.json()
-
-    def report(self) -> str:
-        """What each filter is doing and what it waits for, a line each."""
-        return self._run.report()
+        return Description._of(self._description())
 
 
 def event_of(given: Event | str) -> tuple[str, Value]:

@@ -182,8 +182,8 @@ def profile_file(
     refuse_unwritable(output)
     with machine_for(application, targets, where_of(isolation)) as machine:
         profile = _core.ApplicationProfile(application.name, machine.targets)
-        run, interrupted = run_to_end(application, machine, lambda run: profile.look(run.run.compiled), every=0.002)
-        profile.look(run.run.compiled)
+        run, interrupted = run_to_end(application, machine, lambda run: profile.look(run.run), every=0.002)
+        profile.look(run.run)
     write_file(output, profile.text())
     console.print(f"profile: {output}", soft_wrap=True)
     if interrupted:

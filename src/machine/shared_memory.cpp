@@ -2,8 +2,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-
 #include "machine/file_size.hpp"
 #include "machine/pages.hpp"
 #include "machine/uninterrupted.hpp"

@@ -208,9 +208,9 @@ def test_what_describes_an_edit_is_refused_when_the_edit_is_over(both):
         raise LookupError("not this one")
 
     with graph.start(both) as run:
-        run.compiled.edit(shown.append)
+        run._edit(shown.append)
         with pytest.raises(LookupError):
-            run.compiled.edit(describe)
+            run._edit(describe)
         for builder in shown:
             for refused in (
                 lambda of: of.remove("reader", "finish"),

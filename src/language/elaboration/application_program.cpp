@@ -1,12 +1,10 @@
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <string_view>
 
 #include "language/elaboration/elaboration.hpp"
 #include "machine/said_by.hpp"

@@ -1,6 +1,5 @@
 #include "language/elaboration/elaboration.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 

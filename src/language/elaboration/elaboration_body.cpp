@@ -1,5 +1,4 @@
 // What stands in applications, groups, repetitions and options.
-#include <algorithm>
 
 #include "language/elaboration/elaboration.hpp"
 

@@ -1,5 +1,4 @@
 // When all names are known: streams find their ports, and rules what they change.
-#include <algorithm>
 
 #include "language/elaboration/elaboration.hpp"
 

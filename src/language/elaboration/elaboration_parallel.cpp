@@ -1,5 +1,4 @@
 // The three shapes of parallel parts.
-#include <algorithm>
 
 #include "language/elaboration/elaboration.hpp"
 

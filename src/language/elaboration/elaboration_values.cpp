@@ -1,8 +1,5 @@
 // Attributes as values.
-#include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
 
 #include "language/elaboration/elaboration.hpp"
 

@@ -1,7 +1,6 @@
 #include "language/expression/expression.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "language/xml/text.hpp"
 #include "penstock/parameter_value.hpp"

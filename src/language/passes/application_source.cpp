@@ -1,6 +1,5 @@
 #include "penstock/application_source.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "language/passes/transforming.hpp"

@@ -1,5 +1,4 @@
 // Passes `expand` and `tasks`: repetitions and parallel parts are expanded.
-#include <algorithm>
 
 #include "language/passes/transforming.hpp"
 

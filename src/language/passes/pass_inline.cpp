@@ -1,5 +1,4 @@
 // Pass `inline`: what groups consist of, where they are used.
-#include <algorithm>
 
 #include "language/passes/transforming.hpp"
 

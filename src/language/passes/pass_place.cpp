@@ -1,7 +1,6 @@
 // Passes that put components on targets. `place`: so that each target has as much to do as the others, and neighbours
 // that do little stand where the buffers come from. `fuse`: neighbours on one target, so that a buffer goes from one to
 // the next without a queue.
-#include <algorithm>
 
 #include "language/passes/transforming.hpp"
 

@@ -1,6 +1,5 @@
 // Pass `prune`: options that no rule switches are what they are in the beginning for ever; what is never on goes, what
 // is always on stands by itself. So do groups that nobody uses go.
-#include <algorithm>
 
 #include "language/passes/transforming.hpp"
 

@@ -1,6 +1,5 @@
 // Pass `size`: more copies of what has more to do than its share, where copies change nothing but the speed; and queues
 // as long as they had become.
-#include <algorithm>
 #include <cmath>
 
 #include "language/passes/transforming.hpp"

@@ -1,6 +1,4 @@
 // Pass `unroll`: a loop of stages makes several of them each time round.
-#include <algorithm>
-#include <cstdint>
 
 #include "language/passes/transforming.hpp"
 

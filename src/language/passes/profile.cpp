@@ -1,5 +1,4 @@
 // What a run of an application was like: as it is written, and as passes read it.
-#include <algorithm>
 
 #include "language/passes/transforming.hpp"
 #include "penstock/application_profile.hpp"

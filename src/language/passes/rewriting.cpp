@@ -1,5 +1,4 @@
 // What passes do to elements: names replaced in their expressions, prefixes put before the names of parts.
-#include <algorithm>
 #include <iterator>
 
 #include "language/passes/transforming.hpp"

@@ -1,5 +1,4 @@
 // Words of C++.
-#include <algorithm>
 #include <cstdio>
 
 #include "language/passes/transforming.hpp"

@@ -1,5 +1,4 @@
 
-#include <tuple>
 
 #include "language/elaboration/elaboration.hpp"
 

@@ -2,11 +2,9 @@
 // graph one event after the other.
 #include <condition_variable>
 #include <deque>
-#include <exception>
 
 #include "language/plan/plan.hpp"
 #include "language/xml/text.hpp"
-#include "penstock/edit.hpp"
 #include "penstock/machine.hpp"
 #include "process/fork.hpp"
 #include "process/quiet_thread.hpp"

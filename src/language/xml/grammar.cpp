@@ -1,5 +1,4 @@
 // Which elements there are, which attributes each has, and what may stand in it.
-#include <ranges>
 
 #include "language/xml/document.hpp"
 #include "language/xml/text.hpp"

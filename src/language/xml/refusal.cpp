@@ -1,6 +1,5 @@
 // What is looked at before a text is parsed, in one pass without recursion, so that nothing hostile comes to the
 // parser.
-#include <algorithm>
 
 #include "language/xml/document.hpp"
 #include "trace/text.hpp"

@@ -3,9 +3,7 @@
 // An application has its options around what stands in them, and one manager with all rules. The plan has components,
 // streams and options in the order of the file that they came from, each kind by itself. Parts of a body are put into
 // an order that keeps all three; there is one, because what stands in an option stood together.
-#include <array>
 #include <numeric>
-#include <span>
 
 #include "language/expression/expression.hpp"
 #include "language/plan/plan.hpp"

@@ -119,7 +119,8 @@ void bind_language(nb::module_& module) {
             },
             "Lengths of queues are those that looks see.")
         .def("text", &ApplicationProfile::text, "As XML.");
-    nb::class_<Application>(module, "Application", nb::is_final(), "What penstock.Application stands on.")
+    nb::class_<Application>(module, "Application", "What penstock.Application has from here.")
+        .def(nb::init<const Application&>())
         .def_static("read", &application_of)
         .def_static(
             "parse",
@@ -127,32 +128,50 @@ void bind_language(nb::module_& module) {
                 return without_interpreter(
                     [&] { return Application::parse(text, file, {.settings = settings, .folders = folders}); });
             })
-        .def("name", &Application::name)
-        .def("events", &Application::events)
-        .def("options", &Application::options)
-        .def("warnings", [](const Application& self) { return list_of(self.warnings()); })
-        .def("needs_processes", &Application::needs_processes)
-        .def("to_xml", [](const Application& self) { return to_xml(self); })
-        .def("drawing", [](const Application& self) { return drawing_of(self); })
-        .def("equals", [](const Application& self, const Application& other) { return self == other; })
-        .def("start", [](const Application& self, nb::object machine, const std::string& name) {
+        .def_prop_ro("name", &Application::name)
+        .def("events", &Application::events, "Events to which it reacts.")
+        .def("_options", &Application::options)
+        .def("_warnings", [](const Application& self) { return list_of(self.warnings()); })
+        .def_prop_ro("needs_processes", &Application::needs_processes,
+                     "Does a component ask for a worker process? Then only a Machine(isolation='process') runs it.")
+        .def(
+            "to_xml", [](const Application& self) { return to_xml(self); },
+            "With its parameters filled in, its groups inlined and its repetitions expanded; parse() of it gives an "
+            "equal one.")
+        .def(
+            "draw", [](const Application& self) { return drawing_of(self); },
+            "In the language of graphviz (`dot -Tsvg`).")
+        .def("_equals", [](const Application& self, const Application& other) { return self == other; })
+        .def("_start", [](const Application& self, nb::object machine, const std::string& name) {
             return PythonApplicationRun{start_on(std::move(machine), [&](LiveRun& live) {
                 live.application.emplace(self.start(*live.machine, {.name = name}));
             })};
         });
-    nb::class_<PythonApplicationRun>(module, "ApplicationRun", nb::is_final(),
-                                     "What penstock.ApplicationRun stands on.")
-        .def_ro("run", &PythonApplicationRun::run)
-        .def("finish", &finish)
-        .def("wait", &wait_for)
-        .def("send",
+    nb::class_<PythonApplicationRun> run(module, "ApplicationRun", "What penstock.ApplicationRun has from here.");
+    run.def(nb::init<const PythonApplicationRun&>())
+        .def_ro("_run", &PythonApplicationRun::run)
+        .def(
+            "finish", &finish,
+            "Returns when all filters have ended. Raises what Run.finish() raises; and GraphError for the first change "
+            "that an event asked for and that could not be made.")
+        .def("wait", &wait_for, nb::arg("seconds"),
+             "Waits for the end for at most so long; True: it has ended. Raises what finish() raises.")
+        .def("_send",
              [](PythonApplicationRun& self, const std::string& name, nb::handle value) {
                  const Event event{name, setting_of(value)};
                  without_interpreter([&] { self.application().send(event); });
              })
-        .def("settle", [](PythonApplicationRun& self) { without_interpreter([&] { self.application().settle(); }); })
-        .def("is_on",
-             [](PythonApplicationRun& self, const std::string& option) { return self.application().is_on(option); });
+        .def(
+            "settle", [](PythonApplicationRun& self) { without_interpreter([&] { self.application().settle(); }); },
+            "Waits until all events that were sent have been dealt with.")
+        .def(
+            "is_on",
+            [](PythonApplicationRun& self, const std::string& option) { return self.application().is_on(option); },
+            nb::arg("option"), "Is the option on now? Raises UsageError for a name.");
+    add_block(run, "def __enter__(self) -> ApplicationRun", [](PythonApplicationRun& self, nb::handle error) {
+        if (error.is_none()) return finish(self);
+        without_interpreter([&] { self.run.live->stop(); });
+    });
 }
 
 }  // namespace penstock::python

@@ -1,5 +1,7 @@
 #include "python/streams/stream_run.hpp"
 
+#include <nanobind/stl/filesystem.h>
+
 #include <cmath>
 
 #include "penstock/edit.hpp"
@@ -29,6 +31,16 @@ void edit(PythonRun& self, nb::object describe) {
         } end{nb::cast<PythonEdit&>(shown)};
         (*held)(shown);
     });
+}
+
+void finish(PythonRun& self) {
+    without_interpreter([&] { self.run().finish(); });
+}
+void close(PythonRun& self) {
+    without_interpreter([&] { self.run().close(); });
+}
+void stop(PythonRun& self) {
+    without_interpreter([&] { self.run().stop(); });
 }
 
 std::chrono::nanoseconds duration_of(double seconds) {
@@ -109,45 +121,68 @@ void LiveRun::stop() {
 
 void bind_stream_run(nb::module_& module) {
     bind_statistics(module);
-    nb::class_<PythonRun>(module, "StreamRun", nb::is_final(), "What penstock.Run stands on.")
-        .def_ro("machine", &PythonRun::machine)
-        .def("finish", [](PythonRun& self) { without_interpreter([&] { self.run().finish(); }); })
-        .def("edit", &edit)
-        .def("close", [](PythonRun& self) { without_interpreter([&] { self.run().close(); }); })
-        .def("stop", [](PythonRun& self) { without_interpreter([&] { self.run().stop(); }); })
-        .def("ended", [](PythonRun& self) { return self.run().ended(); })
-        .def("send",
+    nb::class_<PythonRun> run(module, "StreamRun", "What penstock.Run has from here.");
+    run.def(nb::init<const PythonRun&>())
+        .def_ro("_machine", &PythonRun::machine)
+        .def("finish", &finish,
+             "Closes the program's own writing ends, and returns when all filters have ended, running them in this\n"
+             "thread too. Raises FilterFailed for the first firing that failed, StreamStalled when nothing can go on\n"
+             "although the graph has not ended, KeyboardInterrupt on Ctrl-C (the graph goes on then).")
+        .def("close", &close,
+             "Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.")
+        .def("stop", &stop,
+             "Ends all filters without firing them again; what waits is dropped and counted. Returns when they have "
+             "ended.")
+        .def_prop_ro("ended", [](PythonRun& self) { return self.run().ended(); })
+        .def("_edit", &edit)
+        .def("_send",
              [](PythonRun& self, const std::string& name, nb::handle value, const std::string& to) {
                  const Event event{name, setting_of(value)};
                  without_interpreter([&] { self.run().send(event, to); });
              })
         .def(
-            "send_after",
+            "_send_after",
             [](PythonRun& self, double delay, const std::string& name, nb::handle value, const std::string& to,
                double period) {
                 const Event event{name, setting_of(value)};
                 without_interpreter([&] { self.run().send_after(duration_of(delay), event, to, duration_of(period)); });
             })
-        .def("statistics", [](PythonRun& self) { return without_interpreter([&] { return self.run().statistics(); }); })
-        .def("description",
+        .def(
+            "statistics", [](PythonRun& self) { return without_interpreter([&] { return self.run().statistics(); }); },
+            "What has happened so far; text() makes a table of it.")
+        .def("_description",
              [](PythonRun& self) { return object_of(without_interpreter([&] { return self.run().description(); })); })
-        .def("json",
-             [](PythonRun& self) {
-                 return without_interpreter([&] {
-                     const auto figures = self.run().statistics();
-                     return json_of(self.run().description(), &figures);
-                 });
-             })
-        .def("report", [](PythonRun& self) { return without_interpreter([&] { return self.run().report(); }); })
-        .def("name",
-             [](PythonRun& self) {  // as the environment gives it, which may be no UTF-8
-                 const std::string name = self.run().name();
-                 return nb::steal<nb::str>(
-                     PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
-             })
-        .def("save",
-             [](PythonRun& self, const std::string& path) { without_interpreter([&] { self.run().save(path); }); })
-        .def("drawing", [](PythonRun& self) { return without_interpreter([&] { return self.run().drawing(); }); });
+        .def(
+            "json",
+            [](PythonRun& self) {
+                return without_interpreter([&] {
+                    const auto figures = self.run().statistics();
+                    return json_of(self.run().description(), &figures);
+                });
+            },
+            "The graph as it is now, with its figures and its drawing, as save() writes it.")
+        .def(
+            "report", [](PythonRun& self) { return without_interpreter([&] { return self.run().report(); }); },
+            "What each filter is doing and what it waits for, a line each.")
+        .def_prop_ro(
+            "name",
+            [](PythonRun& self) {  // as the environment gives it, which may be no UTF-8
+                const std::string name = self.run().name();
+                return nb::steal<nb::str>(
+                    PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+            },
+            "Under which other processes find it; empty: they cannot.")
+        .def(
+            "save",
+            [](PythonRun& self, const std::filesystem::path& path) {
+                without_interpreter([&] { self.run().save(path.string()); });
+            },
+            nb::arg("path"), "Writes the graph and its figures to a file, for `penstock draw`. Raises SystemError.")
+        .def(
+            "draw", [](PythonRun& self) { return without_interpreter([&] { return self.run().drawing(); }); },
+            "The graph as it is now, with its figures, in the language of graphviz.");
+    add_block(run, "def __enter__(self) -> StreamRun",
+              [](PythonRun& self, nb::handle error) { error.is_none() ? finish(self) : stop(self); });
 }
 
 }  // namespace penstock::python

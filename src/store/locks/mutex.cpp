@@ -1,10 +1,5 @@
 #include "penstock/mutex.hpp"
 
-#include <algorithm>
-
-#include "penstock/detail/machine/clock.hpp"
-#include "penstock/detail/machine/relax.hpp"
-
 namespace penstock {
 namespace {
 

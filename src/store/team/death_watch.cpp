@@ -1,12 +1,9 @@
 #include "store/team/death_watch.hpp"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 
 #include <cerrno>
-#include <chrono>
 
-#include "process/children.hpp"
 #include "process/quiet_thread.hpp"
 
 namespace penstock::team {

@@ -1,16 +1,10 @@
 #include "store/team/gathering.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <utility>
 
-#include "penstock/detail/machine/clock.hpp"
 #include "process/local_socket.hpp"
 #include "process/quiet_thread.hpp"
 

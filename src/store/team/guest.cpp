@@ -1,7 +1,6 @@
 #include "store/team/guest.hpp"
 
 #include <cerrno>
-#include <utility>
 
 namespace penstock::team {
 namespace {

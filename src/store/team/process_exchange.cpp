@@ -1,7 +1,5 @@
-#include <sys/socket.h>
 
 #include <cerrno>
-#include <span>
 
 #include "process/descriptor_message.hpp"
 #include "store/team/exchange.hpp"

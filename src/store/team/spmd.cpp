@@ -1,12 +1,10 @@
 #include "penstock/spmd.hpp"
 
-#include <algorithm>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <tuple>
 
-#include "penstock/detail/machine/memory.hpp"
 #include "penstock/topology.hpp"
 #include "store/team/exchange.hpp"
 #include "store/team/team.hpp"

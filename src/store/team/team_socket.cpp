@@ -1,7 +1,5 @@
 #include "store/team/team_socket.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 

@@ -1,6 +1,4 @@
 // How StoreWays::measure() finds out.
-#include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <system_error>
 #include <thread>

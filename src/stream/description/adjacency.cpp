@@ -1,6 +1,5 @@
 #include "stream/description/adjacency.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 namespace penstock::streaming {

@@ -1,5 +1,4 @@
 // Cycles of a graph: which filters are in one, and which cycles nobody declared.
-#include <algorithm>
 
 #include "stream/description/adjacency.hpp"
 

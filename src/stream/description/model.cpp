@@ -1,10 +1,7 @@
 #include "stream/description/model.hpp"
 
-#include <bit>
 #include <map>
 #include <set>
-#include <string_view>
-#include <tuple>
 #include <unordered_set>
 
 #include "stream/description/adjacency.hpp"

@@ -1,8 +1,5 @@
 #include "stream/edit/change.hpp"
 
-#include "stream/description/model.hpp"
-#include "stream/run/station.hpp"
-
 namespace penstock::streaming {
 
 namespace {

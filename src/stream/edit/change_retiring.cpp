@@ -1,7 +1,5 @@
 // The second half of an edit: filters that are taken out end, what waited at them goes where it belongs, and the others
 // go on.
-#include <algorithm>
-#include <new>
 
 #include "stream/edit/change.hpp"
 

@@ -1,8 +1,5 @@
 #include "stream/isolated/isolated_run.hpp"
 
-#include <new>
-#include <ranges>
-
 #include "process/quiet_thread.hpp"
 #include "stream/buffers/pool.hpp"
 #include "stream/description/adjacency.hpp"

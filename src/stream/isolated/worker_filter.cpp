@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "machine/said_by.hpp"
-#include "penstock/detail/machine/clock.hpp"
 #include "penstock/spread.hpp"
 
 namespace penstock::streaming {

@@ -1,11 +1,6 @@
 #include "stream/isolated/worker_proxy.hpp"
 
-#include <cstring>
-#include <new>
-
-#include "stream/buffers/pool.hpp"
 #include "stream/isolated/isolated_run.hpp"
-#include "stream/run/patiently.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {

@@ -2,9 +2,6 @@
 
 #include <time.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "stream/run/run_state.hpp"
 
 namespace penstock::streaming {

@@ -1,8 +1,5 @@
 #include "stream/run/run_core.hpp"
 
-#include <new>
-
-#include "penstock/detail/machine/clock.hpp"
 #include "stream/description/model.hpp"
 
 namespace penstock::streaming {

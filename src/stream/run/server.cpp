@@ -1,8 +1,5 @@
 #include "stream/run/server.hpp"
 
-#include <new>
-
-#include "penstock/detail/machine/clock.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {

@@ -1,8 +1,6 @@
 // Firings that end later than their call: those that go on as tasks, and those of filters that fire elsewhere.
 #include "penstock/spread.hpp"
 
-#include "penstock/detail/machine/clock.hpp"
-#include "penstock/error.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock {

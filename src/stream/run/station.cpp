@@ -1,7 +1,6 @@
 // When a station may fire, its firings, and its end.
 #include "stream/run/station.hpp"
 
-#include "penstock/detail/machine/clock.hpp"
 #include "penstock/spread.hpp"
 #include "stream/run/run_core.hpp"
 

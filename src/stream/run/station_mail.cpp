@@ -1,6 +1,5 @@
 // What comes to a station and waits at its inputs: taking mail in, queues and their order, credits, and what a firing
 // reads.
-#include <new>
 
 #include "stream/run/run_core.hpp"
 

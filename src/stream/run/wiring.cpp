@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <exception>
-#include <utility>
 
 #include "stream/run/run_state.hpp"
 

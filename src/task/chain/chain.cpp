@@ -1,9 +1,6 @@
 // A chain's description: what is kept of each step while it grows, and what is refused.
-#include <algorithm>
 
 #include "penstock/detail/task/chain_image.hpp"
-#include "penstock/detail/task/entry.hpp"
-#include "penstock/error.hpp"
 
 namespace penstock::chain {
 namespace {

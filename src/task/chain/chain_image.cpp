@@ -1,16 +1,9 @@
 // A chain's image: local blocks laid out, the run, and the copy that worker processes see.
 #include "penstock/detail/task/chain_image.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <new>
 #include <numeric>
 
 #include "machine/pages.hpp"
-#include "penstock/detail/task/carrier.hpp"
-#include "penstock/detail/task/entry.hpp"
-#include "penstock/detail/task/pack.hpp"
-#include "penstock/error.hpp"
 
 namespace penstock::chain {
 

@@ -1,9 +1,6 @@
 #include "penstock/resident.hpp"
 
-#include <new>
-
 #include "machine/pages.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 
 namespace penstock::resident {

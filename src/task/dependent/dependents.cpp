@@ -1,12 +1,9 @@
 #include "penstock/detail/task/dependents.hpp"
 
-#include <algorithm>
 #include <new>
-#include <utility>
 
 #include "penstock/dependences.hpp"
 #include "penstock/detail/task/initiator.hpp"
-#include "penstock/error.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
 #include "task/waiting/verdict.hpp"

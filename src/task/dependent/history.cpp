@@ -1,10 +1,5 @@
 #include "penstock/detail/task/history.hpp"
 
-#include <bit>
-#include <string>
-
-#include "penstock/error.hpp"
-
 namespace penstock {
 namespace {
 

@@ -1,11 +1,9 @@
 #include "task/isolated/keeper.hpp"
 
 #include <link.h>
-#include <unistd.h>
 
 #include <cstdio>
 
-#include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "task/isolated/heap_mapping.hpp"
 #include "task/isolated/worker_board.hpp"

@@ -1,10 +1,7 @@
 #include "task/isolated/worker_host.hpp"
 
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <new>
 

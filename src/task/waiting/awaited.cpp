@@ -1,8 +1,6 @@
 // How a task that waits runs what it waits for, when nobody has begun that: so that no wait depends on who has claimed
 // what, and none hangs because its task lies behind the one that waits. It runs nothing else there (but the task's
 // children): what runs inside a wait for something else could wait for the task that waits.
-#include <algorithm>
-#include <limits>
 #include <unordered_set>
 
 #include "penstock/detail/task/initiator.hpp"

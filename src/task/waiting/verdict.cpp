@@ -1,9 +1,6 @@
 #include "task/waiting/verdict.hpp"
 
 #include <new>
-#include <utility>
-
-#include "penstock/error.hpp"
 
 namespace penstock {
 
