@@ -48,11 +48,7 @@ def new_layout(name: str, shape: Any, dtype: Any) -> Layout:
         raise UsageError(f"region '{name}' of shape {extents} has nothing to store to; every dimension has at least 1")
     count = math.prod(extents)
     if count * elements.itemsize > sys.maxsize:
-        error = SystemError(
-            f"region '{name}' of {count} elements of {elements.itemsize} bytes is larger than any memory; ask for less"
-        )
-        error.number = errno.ENOMEM
-        raise error
+        raise SystemError(f"region '{name}' of {count} elements of {elements.itemsize} bytes is larger than any memory; ask for less", number=errno.ENOMEM)
     return elements, extents, elements.itemsize, count
 
 
@@ -72,9 +68,7 @@ def accepted_layout(owner: int, name: str, item_bytes: int, total: int, descript
     """
 
     def invalid(what: str) -> InvalidGrant:
-        error = InvalidGrant(f"the memory '{name}' that rank {owner} granted cannot be used: {what}")
-        error.owner, error.name = owner, name
-        return error
+        return InvalidGrant(f"the memory '{name}' that rank {owner} granted cannot be used: {what}", owner=owner, name=name)
 
     described: tuple[np.dtype, tuple[int, ...]] | None = None
     if description and dtype is None:

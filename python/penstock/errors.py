@@ -5,7 +5,11 @@ The classes mirror those of C++ (`penstock/error.hpp`).
 
 
 class Error(Exception):
-    """Base of everything that Penstock raises."""
+    """Base of everything that Penstock raises. facts: by name, what its class declares."""
+
+    def __init__(self, *arguments: object, **facts: object) -> None:
+        super().__init__(*arguments)
+        vars(self).update(facts)
 
 
 class UsageError(Error):

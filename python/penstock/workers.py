@@ -170,10 +170,8 @@ def conclude(workers: list[Worker]) -> None:
     )
     if first.end is None:
         raise death_of(first)
-    error = RankFailed(
-        f"rank {first.rank} failed: {first.end.text}" + (f" (and {len(bad) - 1} more failed)" if len(bad) > 1 else "")
-    )
-    error.rank, error.others = first.rank, len(bad) - 1
+    more = f" (and {len(bad) - 1} more failed)" if len(bad) > 1 else ""
+    error = RankFailed(f"rank {first.rank} failed: {first.end.text}{more}", rank=first.rank, others=len(bad) - 1)
     cause = cause_of(first.end)
     cause.add_note(f"\nIn the process of rank {first.rank}:\n{first.end.traceback}")
     raise error from cause
@@ -182,10 +180,9 @@ def conclude(workers: list[Worker]) -> None:
 def death_of(worker: Worker) -> RankDied:
     code = worker.process.returncode
     how = f"of signal {-code}" if code < 0 else f"with exit code {code}"
-    error = RankDied(f"rank {worker.rank}, process {worker.process.pid}, has died {how} before the end of its function")
-    error.rank, error.pid = worker.rank, worker.process.pid
-    error.signal, error.exit_code = (-code, None) if code < 0 else (None, code)
-    return error
+    told = f"rank {worker.rank}, process {worker.process.pid}, has died {how} before the end of its function"
+    ending = {"signal": -code} if code < 0 else {"exit_code": code}
+    return RankDied(told, rank=worker.rank, pid=worker.process.pid, **ending)
 
 
 def cause_of(end: End) -> BaseException:

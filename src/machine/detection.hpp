@@ -10,9 +10,9 @@
 namespace penstock {
 
 struct Detected {
-    std::vector<Processor> processors;  // by index, those that were allowed
-    std::string model;                  // empty when unknown
-    std::size_t line_size = 0;          // 0 when unknown
+    std::vector<Processor> processors{};  // by index, those that were allowed
+    std::string model{};                  // empty when unknown
+    std::size_t line_size = 0;            // 0 when unknown
 };
 
 /// Asks hwloc for these processors; nothing where it was not built in or knows nothing of them. `synthetic` describes a

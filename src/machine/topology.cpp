@@ -58,18 +58,13 @@ std::size_t from_c_library(int name) { return static_cast<std::size_t>(std::max(
 
 /// Each processor a core of its own, with the caches that the C library knows of, none shared. Always succeeds.
 Detected flat_machine(const std::vector<int>& allowed) {
-    Detected found;
-    found.model = model_from_cpuinfo();
-    found.line_size = from_c_library(_SC_LEVEL1_DCACHE_LINESIZE);
-    for (const int index : allowed) {
-        Processor processor;
-        processor.index = index;
-        processor.core = index;
-        processor.l1d.bytes = from_c_library(_SC_LEVEL1_DCACHE_SIZE);
-        processor.l2.bytes = from_c_library(_SC_LEVEL2_CACHE_SIZE);
-        processor.l3.bytes = from_c_library(_SC_LEVEL3_CACHE_SIZE);
-        found.processors.push_back(processor);
-    }
+    Detected found{.model = model_from_cpuinfo(), .line_size = from_c_library(_SC_LEVEL1_DCACHE_LINESIZE)};
+    for (const int index : allowed)
+        found.processors.push_back({.index = index,
+                                    .core = index,
+                                    .l1d = {from_c_library(_SC_LEVEL1_DCACHE_SIZE)},
+                                    .l2 = {from_c_library(_SC_LEVEL2_CACHE_SIZE)},
+                                    .l3 = {from_c_library(_SC_LEVEL3_CACHE_SIZE)}});
     return found;
 }
 

@@ -15,8 +15,8 @@ namespace penstock::budget {
 struct Entry {
     ProcessIdentity process;
     std::uint64_t id = 0;  // unique in its process
-    std::vector<int> processors;
-    std::string budget;  // its name; only the table of this process holds claims of several
+    std::vector<int> processors{};
+    std::string budget{};  // its name; only the table of this process holds claims of several
 };
 
 /// Gives a change the claims of the living while nobody else can look, and keeps what it makes of them. What the change

@@ -150,10 +150,7 @@ ProcessorClaim ProcessorBudget::claim(int wanted, int near) {
         throw UsageError("ProcessorBudget::claim: cannot claim " + std::to_string(wanted) +
                          " processors; ask for at least 1");
     const auto local = budget::table_of_this_process();
-    budget::Entry entry;
-    entry.process = ProcessIdentity::of_this_process();
-    entry.id = next_id();
-    entry.budget = name_;
+    budget::Entry entry{.process = ProcessIdentity::of_this_process(), .id = next_id(), .budget = name_};
     int shared = 0;
     const auto choose = [&](const budget::Claims& claims) {
         entry.processors = budget::chosen(*topology_, claims, wanted, near);

@@ -294,11 +294,8 @@ ApplicationSource source_of_text(const std::string& text, const std::string& fil
     work.fix(names);
     std::erase_if(before, [&](const std::string& name) { return work.variables().contains(name); });
     language::Source source(work, options, file.substr(file.rfind('/') + 1), before);
-    ApplicationSource made;
-    made.program = source.program();
-    made.build = source.build();
-    made.fixed = std::move(before);
-    return made;
+    auto program = source.program();
+    return {std::move(program), source.build(), std::move(before)};
 }
 
 }  // namespace penstock

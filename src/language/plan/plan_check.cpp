@@ -93,8 +93,7 @@ class Sketch {
                        .name = component.name,
                        .kind = component.of->kind,
                        .first = filter_of(*component.of),
-                       .options = component.options,
-                       .changes = {}});
+                       .options = component.options});
         }
         for (const auto& stream : plan.streams) {
             if (!holds(stream.conditions, on) || ids[stream.source] == 0 || ids[stream.sink] == 0) continue;

@@ -28,15 +28,9 @@ class Packages final : public ComponentSource {
 };
 
 std::string words_of(const ComponentOrigin& origin) {
-    switch (origin.kind) {
-        case ComponentOrigin::Kind::library:
-            return "library " + origin.name;
-        case ComponentOrigin::Kind::python:
-            return origin.name.empty() ? "this program" : "package " + origin.name;
-        case ComponentOrigin::Kind::program:
-            break;
-    }
-    return "built in";
+    if (origin.kind == ComponentOrigin::Kind::program) return "built in";
+    if (origin.kind == ComponentOrigin::Kind::library) return "library " + origin.name;
+    return origin.name.empty() ? "this program" : "package " + origin.name;
 }
 
 nb::list ports_of(const std::vector<PortDescription>& ports) {

@@ -109,10 +109,7 @@ void bind_messenger(nb::module_& module) {
             "__init__",
             [](HeldMessenger* self, const PythonRank& me, const std::string& protocol, std::uint64_t ring_bytes,
                const std::string& name) {
-                MessengerOptions options;
-                options.protocol = choose<Protocol>("protocol", protocol, protocols);
-                options.ring_bytes = ring_bytes;
-                options.name = name;
+                const MessengerOptions options{choose<Protocol>("protocol", protocol, protocols), ring_bytes, name};
                 auto made = std::make_shared<PythonMessenger>(me.session, options);
                 me.session->attach(made);
                 new (self) HeldMessenger(std::move(made));

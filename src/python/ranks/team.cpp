@@ -111,10 +111,8 @@ void bind_team(nb::module_& module) {
     module.def(
         "spmd_threads",
         [](int size, nb::object function, nb::tuple arguments, double accept_within, bool pin) {
-            SpmdOptions options;
-            options.accept_within = seconds("accept_within", accept_within);
-            options.pin = pin;
-            return ThreadTeam(size, std::move(function), std::move(arguments)).run(size, options);
+            return ThreadTeam(size, std::move(function), std::move(arguments))
+                .run(size, {.accept_within = seconds("accept_within", accept_within), .pin = pin});
         },
         nb::arg("size"), nb::arg("function"), nb::arg("arguments"), nb::arg("accept_within"), nb::arg("pin"),
         nb::sig("def spmd_threads(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], "

@@ -131,36 +131,17 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> ArrayDescription::reach() const noexce
 
 nb::object read_value(ByteReader& reader, const ViewArray& view) {
     const char letter = reader.get<char>();
-    switch (letter) {
-        case 'N':
-            return nb::none();
-        case 'T':
-            return nb::bool_(true);
-        case 'F':
-            return nb::bool_(false);
-        case 'i':
-            return nb::steal(PyLong_FromLongLong(reader.get<std::int64_t>()));
-        case 'f':
-            return nb::steal(PyFloat_FromDouble(reader.get<double>()));
-        case 'u': {
-            const auto text = reader.text();
-            return nb::steal(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
-        }
-        case 'b': {
-            const auto text = reader.text();
-            return nb::steal(PyBytes_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
-        }
-        case 'p': {
-            const auto text = reader.text();
-            return unpickled(text.data(), text.size());
-        }
-        case 'A':
-            if (view) return view(reader.text());
-            break;
-        default:
-            break;
-    }
-    throw Error("a task or its result holds a value of an unknown kind: something overwrote it");
+    if (letter == 'N') return nb::none();
+    if (letter == 'T' || letter == 'F') return nb::bool_(letter == 'T');
+    if (letter == 'i') return nb::steal(PyLong_FromLongLong(reader.get<std::int64_t>()));
+    if (letter == 'f') return nb::steal(PyFloat_FromDouble(reader.get<double>()));
+    if (letter != 'u' && letter != 'b' && letter != 'p' && (letter != 'A' || !view))
+        throw Error("a task or its result holds a value of an unknown kind: something overwrote it");
+    const auto text = reader.text();
+    const auto size = static_cast<Py_ssize_t>(text.size());
+    if (letter == 'u') return nb::steal(PyUnicode_FromStringAndSize(text.data(), size));
+    if (letter == 'b') return nb::steal(PyBytes_FromStringAndSize(text.data(), size));
+    return letter == 'p' ? unpickled(text.data(), text.size()) : view(text);
 }
 
 }  // namespace penstock::python

@@ -86,10 +86,7 @@ class Newcomer {
         // Before anything is said: who listens here was told by the kernel when it began to listen.
         if (const auto host = process::peer_of(connection.get()).uid; host != owner_)
             throw WrongHost(name_, owner_, host);
-        Hello hello;
-        hello.process = getpid();
-        hello.rank = options_.rank;
-        hello.size = options_.size;
+        const Hello hello{.process = getpid(), .rank = options_.rank, .size = options_.size};
         // When it cannot be said the host has gone or has refused unheard, which the answer tells.
         process::send_with_descriptors(connection.get(), std::as_bytes(std::span(&hello, 1)), {}, MSG_DONTWAIT);
         const auto notice = receive(until_);

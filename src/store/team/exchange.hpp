@@ -41,9 +41,9 @@ struct alignas(128) MemoryNote {
 struct Letter {
     std::uint64_t bytes = 0;
     std::uint64_t kind = 0;
-    std::shared_ptr<Mapping> memory;  ///< between threads
-    OwnedDescriptor descriptor;       ///< between processes
-    bool descriptor_lost = false;     ///< this process had no descriptor left when it arrived
+    std::shared_ptr<Mapping> memory{};  ///< between threads
+    OwnedDescriptor descriptor{};       ///< between processes
+    bool descriptor_lost = false;       ///< this process had no descriptor left when it arrived
 };
 
 /// Letters that wait to be accepted, in the order in which they arrived.

@@ -197,13 +197,11 @@ void Gathering::judge(Guest& guest, const Hello& hello) {
         return refuse(Reason::resources);
     }
     if (!process) return guest.forget();
-    HostReply notice;
-    notice.subject = Subject::admitted;
-    notice.rank = rank;
-    notice.size = size_;
-    notice.within = std::chrono::nanoseconds(deadline_ - std::chrono::steady_clock::now()).count();
-    if (!placement_.processors.empty()) notice.processor = placement_.processors[rank];
-    guest.admit(rank, notice);
+    guest.admit(rank, {.subject = Subject::admitted,
+                       .rank = rank,
+                       .size = size_,
+                       .processor = placement_.processors.empty() ? -1 : placement_.processors[rank],
+                       .within = std::chrono::nanoseconds(deadline_ - std::chrono::steady_clock::now()).count()});
     known_[rank].taken = true;
     ++present_;
 }
@@ -278,9 +276,7 @@ void Gathering::fail(int rank, const std::string& remark) {
 }
 
 void Gathering::give_up() {
-    HostReply notice;
-    notice.subject = Subject::missing;
-    notice.size = size_;
+    HostReply notice{.subject = Subject::missing, .size = size_};
     std::vector<int> missing;
     for (int rank = 0; rank < size_; ++rank) {
         if (known_[rank].taken) continue;

@@ -67,14 +67,10 @@ void Guest::say(const HostReply& notice) {
 }
 
 void Guest::refuse(JoinRefused::Reason reason, Time until) {
-    HostReply notice;
-    notice.subject = Subject::refused;
-    notice.reason = reason;
-    notice.size = team_size_;
     stage_ = Stage::refused;
     rank_ = -1;
     until_ = until;
-    say(notice);
+    say({.subject = Subject::refused, .size = team_size_, .reason = reason});
 }
 
 void Guest::admit(int rank, const HostReply& notice) {
@@ -100,11 +96,10 @@ void Guest::hand_over(const Hoard& hoard) {
         return;
     }
     const auto& part = parts[part_];
-    HostReply notice;
-    notice.subject = part.subject;
-    notice.rank = rank_;
-    notice.size = hoard.control.size();
-    notice.first = static_cast<std::uint32_t>(part.first);
+    const HostReply notice{.subject = part.subject,
+                           .rank = rank_,
+                           .size = hoard.control.size(),
+                           .first = static_cast<std::uint32_t>(part.first)};
     if (process::send_with_descriptors(connection_.get(), std::as_bytes(std::span(&notice, 1)), part.descriptors,
                                        MSG_DONTWAIT) > 0) {
         under_way_ = true;

@@ -54,9 +54,7 @@ void lead(int answer) {
     end.rank = last;
     try {
         inherit(request.ways);
-        Program program;
-        program.call = request.call;
-        program.closure = request.closure.data();
+        const Program program{.call = request.call, .closure = request.closure.data()};
         Placement placement;
         placement.policy = request.policy;
         if (request.pinned)

@@ -45,10 +45,7 @@ ProcessExchange::Boxes::Boxes(int size) {
 }
 
 bool ProcessExchange::try_send(const Member& member, const RankMemory& memory, int to) {
-    Envelope envelope;
-    envelope.bytes = memory.size();
-    envelope.kind = memory.kind();
-    envelope.owner = member.index;
+    Envelope envelope{.bytes = memory.size(), .kind = memory.kind(), .owner = member.index};
     envelope.name_length = static_cast<std::uint32_t>(memory.name().copy(envelope.name, longest_name));
     const auto sent = process::send_with_descriptor(
         outboxes_[static_cast<std::size_t>(to)].get(), std::as_bytes(std::span(&envelope, 1)),
@@ -72,9 +69,7 @@ void ProcessExchange::take_in(const Member& member) {
         }
         // Whoever sent anything else is no member: it is thrown away, with its descriptors.
         if (length != sizeof envelope || arrived.text_cut || !genuine(envelope, arrived.sender, member)) continue;
-        Letter letter;
-        letter.bytes = envelope.bytes;
-        letter.kind = envelope.kind;
+        Letter letter{.bytes = envelope.bytes, .kind = envelope.kind};
         letter.descriptor_lost = arrived.descriptors.empty() && arrived.control_cut;
         if (arrived.descriptors.size() == 1) letter.descriptor = std::move(arrived.descriptors.front());
         letters_[{envelope.owner, std::string(envelope.name, envelope.name_length)}].push_back(std::move(letter));

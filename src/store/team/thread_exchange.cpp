@@ -28,12 +28,9 @@ RankMemory Exchange::opened(std::shared_ptr<Mapping> memory, std::size_t bytes, 
 }
 
 bool ThreadExchange::try_send(const Member& member, const RankMemory& memory, int to) {
-    Letter letter;
-    letter.bytes = memory.size();
-    letter.kind = memory.kind();
-    letter.memory = memory.memory_;
     const std::lock_guard lock(mutex_);
-    letters_[{to, member.index, memory.name()}].push_back(std::move(letter));
+    letters_[{to, member.index, memory.name()}].push_back(
+        {.bytes = memory.size(), .kind = memory.kind(), .memory = memory.memory_});
     return true;
 }
 

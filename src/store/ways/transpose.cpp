@@ -41,20 +41,11 @@ void copy_part(const Transposition& block, const Part& part, StoreWay way) noexc
     const auto fixed = [&]<std::size_t bytes>() {
         copy_part(block, part, bytes, way, [](std::byte* to, const std::byte* from) { std::memcpy(to, from, bytes); });
     };
-    switch (block.element) {
-        case 1:
-            return fixed.template operator()<1>();
-        case 2:
-            return fixed.template operator()<2>();
-        case 4:
-            return fixed.template operator()<4>();
-        case 8:
-            return fixed.template operator()<8>();
-        case 16:
-            return fixed.template operator()<16>();
-        default:
-            break;
-    }
+    if (block.element == 1) return fixed.template operator()<1>();
+    if (block.element == 2) return fixed.template operator()<2>();
+    if (block.element == 4) return fixed.template operator()<4>();
+    if (block.element == 8) return fixed.template operator()<8>();
+    if (block.element == 16) return fixed.template operator()<16>();
     // Larger than a line, or no power of two: one by one.
     for (std::size_t r = part.row; r < part.row + part.rows; ++r)
         for (std::size_t c = part.column; c < part.column + part.columns; ++c)

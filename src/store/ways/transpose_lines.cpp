@@ -116,27 +116,15 @@ void store(const Transposition& block) noexcept {
 
 template <class Of>
 void store_by(const Transposition& block, StoreWay way) noexcept {
-    switch (way) {
-        case StoreWay::demote:
-            return store<Of, StoreWay::demote>(block);
-        case StoreWay::stream:
-            return store<Of, StoreWay::stream>(block);
-        default:
-            return store<Of, StoreWay::plain>(block);
-    }
+    if (way == StoreWay::demote) return store<Of, StoreWay::demote>(block);
+    if (way == StoreWay::stream) return store<Of, StoreWay::stream>(block);
+    store<Of, StoreWay::plain>(block);
 }
 
 inline Store of_element(std::size_t bytes) noexcept {
-    switch (bytes) {
-        case 4:
-            return store_by<Of4>;
-        case 8:
-            return store_by<Of8>;
-        case 16:
-            return store_by<Of16>;
-        default:
-            return nullptr;
-    }
+    if (bytes == 4) return store_by<Of4>;
+    if (bytes == 8) return store_by<Of8>;
+    return bytes == 16 ? store_by<Of16> : nullptr;
 }
 
 #endif

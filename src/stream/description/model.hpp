@@ -24,7 +24,7 @@ struct FilterModel {
     /// Where their number is automatic: what the pressure made of it; 0: as many as it begins with
     int copies_now = 0;
     /// A setting's new value, for all copies.
-    std::vector<std::pair<std::string, SettingValue>> changes;
+    std::vector<std::pair<std::string, SettingValue>> changes{};
 };
 
 /// One output joined to one input. Streams of one name are several of these.

@@ -230,16 +230,10 @@ Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
 Outlet::Choice Outlet::by_link(Link& link, const Block& block, Choice::Fate fate) {
     if (link.has_room(block.bytes)) [[likely]]
         return {fate, &link};
-    switch (link.when_full.load(std::memory_order_relaxed)) {
-        case WhenStreamFull::wait:
-            return link.starve(block.bytes) ? Choice{fate, &link} : Choice{};
-        case WhenStreamFull::drop_oldest:
-            return {fate, &link};  // the sink sees that there are too many
-        case WhenStreamFull::drop_newest:
-            return {Choice::Fate::drop, &link};
-        case WhenStreamFull::fail:
-            break;
-    }
+    const auto when_full = link.when_full.load(std::memory_order_relaxed);
+    if (when_full == WhenStreamFull::wait) return link.starve(block.bytes) ? Choice{fate, &link} : Choice{};
+    if (when_full == WhenStreamFull::drop_oldest) return {fate, &link};  // the sink sees that there are too many
+    if (when_full == WhenStreamFull::drop_newest) return {Choice::Fate::drop, &link};
     throw StreamFull("stream '" + station->name() + "." + port->name() +
                      "' is full: " + std::to_string(link.capacity.load(std::memory_order_relaxed)) +
                      " buffers wait at '" + link.to->station->name() + "." + link.to->port->name() + "'");
