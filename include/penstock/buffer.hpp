@@ -51,8 +51,7 @@ class Pool;
 struct Block;
 
 /// Where values lie that are not on the program's own heap. Any thread.
-class BlockMemory {
-  public:
+struct BlockMemory {
     virtual ~BlockMemory() = default;
     /// At least so many bytes; `bytes` becomes how many. Never null. Throws std::bad_alloc, SystemError.
     virtual std::byte* take(std::size_t& bytes) = 0;
@@ -98,6 +97,9 @@ Block* make_block(Pool* pool, std::size_t bytes);
 void wrap(Block& block, std::span<const std::byte> values, std::shared_ptr<const void> holder) noexcept;
 /// The reader is done.
 void give_back(Block* block) noexcept;
+struct GiveBack {
+    void operator()(Block* block) const noexcept { give_back(block); }
+};
 /// Another block that reads the same values. Whoever shares a block gives it back itself and hands on only such others.
 Block* share(Block* block);
 /// Gives a block values of its own, if others read them too or they are wrapped. Throws std::bad_alloc.
@@ -126,21 +128,9 @@ class Buffer {
     static std::optional<Buffer> if_any(streaming::Block* block) noexcept {
         return block == nullptr ? std::nullopt : std::optional<Buffer>(Buffer(block));
     }
-    ~Buffer() { reset(); }
-    Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)), taken_(other.taken_) {}
-    Buffer& operator=(Buffer&& other) noexcept {
-        if (this != &other) {
-            reset();
-            block_ = std::exchange(other.block_, nullptr);
-            taken_ = other.taken_;
-        }
-        return *this;
-    }
 
     explicit operator bool() const noexcept { return block_ != nullptr; }
-    void reset() noexcept {
-        if (block_ != nullptr) streaming::give_back(std::exchange(block_, nullptr));
-    }
+    void reset() noexcept { block_.reset(); }
 
     std::size_t size() const { return block().bytes / sizeof(T); }
     bool empty() const { return block().bytes == 0; }
@@ -220,7 +210,7 @@ class Buffer {
     /// For the layer itself: the block, which is the caller's from now on.
     streaming::Block* release() {
         (void)block();
-        return std::exchange(block_, nullptr);
+        return block_.release();
     }
 
   private:
@@ -248,7 +238,7 @@ class Buffer {
         return block_->data + std::exchange(taken_, taken_ + bytes);
     }
 
-    streaming::Block* block_ = nullptr;
+    std::unique_ptr<streaming::Block, streaming::GiveBack> block_;
     std::size_t taken_ = 0;  ///< bytes extracted
 };
 

@@ -31,8 +31,7 @@
 namespace penstock::carried {
 
 /// A value that cannot go to another process; what() says which part of what, and what to do.
-class NotCarried : public UsageError {
-  public:
+struct NotCarried : UsageError {
     using UsageError::UsageError;
 };
 

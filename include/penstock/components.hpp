@@ -54,8 +54,7 @@ class LibraryRefused : public UsageError {
 };
 
 /// Where classes come from that are made when they are first asked for. Any thread; two may ask for the same at once.
-class ComponentSource {
-  public:
+struct ComponentSource {
     virtual ~ComponentSource() = default;
     /// Without making any.
     virtual std::vector<std::string> names() const = 0;

@@ -9,14 +9,12 @@
 namespace penstock {
 
 /// Base of everything that Penstock throws.
-class Error : public std::runtime_error {
-  public:
+struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 /// The caller broke a rule of the interface (misuse that is refused where it is written).
-class UsageError : public Error {
-  public:
+struct UsageError : Error {
     using Error::Error;
 };
 
@@ -66,14 +64,12 @@ class CallbackFailed : public Error {
 
 /// Nothing has moved for as long as MachineOptions::watchdog allows; the message says who waits for what, and which
 /// tasks run.
-class Stalled : public Error {
-  public:
+struct Stalled : Error {
     using Error::Error;
 };
 
 /// The task that a handle stands for was cancelled before it started.
-class TaskCancelled : public Error {
-  public:
+struct TaskCancelled : Error {
     using Error::Error;
 };
 
@@ -91,26 +87,22 @@ class PredecessorFailed : public TaskCancelled {
 };
 
 /// A call was refused because everything that may hold it is full (WhenFull::refuse).
-class QueueFull : public Error {
-  public:
+struct QueueFull : Error {
     using Error::Error;
 };
 
 /// Tasks wait inside tasks deeper than the limit.
-class NestingTooDeep : public UsageError {
-  public:
+struct NestingTooDeep : UsageError {
     using UsageError::UsageError;
 };
 
 /// The wait can never end; the message says what waits for what.
-class WouldDeadlock : public UsageError {
-  public:
+struct WouldDeadlock : UsageError {
     using UsageError::UsageError;
 };
 
 /// The machine behind a handle or a call no longer exists (or stayed behind in the parent of a fork).
-class MachineGone : public UsageError {
-  public:
+struct MachineGone : UsageError {
     using UsageError::UsageError;
 };
 

@@ -48,8 +48,7 @@ class Spread;
 
 namespace streaming {
 
-class AnyFilter {
-  public:
+struct AnyFilter {
     AnyFilter() = default;
     virtual ~AnyFilter() = default;
     AnyFilter(const AnyFilter&) = delete;

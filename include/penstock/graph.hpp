@@ -133,17 +133,15 @@ class GraphBuilder {
     ~GraphBuilder();
     streaming::Model& model() const noexcept { return *model_; }
 
-  private:
-    void connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options);
-    void keep(std::shared_ptr<void> group);
-
-  protected:
     using Ports = std::pair<streaming::OutputPort*, streaming::InputPort*>;
     /// The ports with these names; what is not there becomes a problem of the graph.
     Ports ports_named(const std::string& from, const std::string& to);
     const std::string& prefix() const noexcept { return prefix_; }
 
   private:
+    void connect_ports(streaming::OutputPort& from, streaming::InputPort& to, StreamOptions options);
+    void keep(std::shared_ptr<void> group);
+
     std::unique_ptr<streaming::Model> model_;
     std::string prefix_;
 };

@@ -70,8 +70,7 @@ class CannotCarryOver : public UsageError {
 
 /// The machine has no workers any more: something wrote over the memory that they share with the program, or they end
 /// as soon as they start. Every unfinished task has failed with this, and every further call does.
-class WorkersLost : public Error {
-  public:
+struct WorkersLost : Error {
     using Error::Error;
 };
 

@@ -41,14 +41,12 @@ class TeamError : public Error {
 };
 
 /// Another host of this user stands under this name.
-class TeamNameTaken : public TeamError {
-  public:
+struct TeamNameTaken : TeamError {
     explicit TeamNameTaken(const std::string& team);
 };
 
 /// Nobody stood host for this team within the time, or the host went away before the team was complete.
-class HostMissing : public TeamError {
-  public:
+struct HostMissing : TeamError {
     HostMissing(const std::string& team, const std::string& what);
 };
 
@@ -60,8 +58,7 @@ class WrongHost : public TeamError {
     uid_t actual() const noexcept { return actual_; }
 
   private:
-    uid_t expected_;
-    uid_t actual_;
+    uid_t expected_, actual_;
 };
 
 /// The host does not take this process into the team.

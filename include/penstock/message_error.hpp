@@ -18,8 +18,7 @@ class NoSuchRank : public UsageError {
     int size() const noexcept { return size_; }  ///< of the team: ranks are 0 to size() - 1
 
   private:
-    int rank_;
-    int size_;
+    int rank_, size_;
 };
 
 /// The message was longer than the memory that was given for it. Its beginning is there, the rest was dropped, and the
@@ -33,8 +32,7 @@ class Truncated : public Error {
 
   private:
     int source_;
-    std::uint64_t sent_;
-    std::uint64_t room_;
+    std::uint64_t sent_, room_;
 };
 
 /// A message announces more bytes than recv_vector() may or can allot. It stays where it is: recv() takes what fits
@@ -48,15 +46,13 @@ class MessageTooLong : public Error {
 
   private:
     int source_;
-    std::uint64_t announced_;
-    std::uint64_t limit_;
+    std::uint64_t announced_, limit_;
 };
 
 /// Nothing more is exchanged with the other rank: it has destroyed its messenger, or one of the two has broken off with
 /// the other because of an error, or an interruption in the middle of a message. All that it had sent before was
 /// received.
-class MessengerClosed : public RankLost {
-  public:
+struct MessengerClosed : RankLost {
     explicit MessengerClosed(int rank);
 };
 
@@ -73,8 +69,7 @@ class InvalidMessage : public Error {
   private:
     int rank_;
     std::string field_;
-    std::uint64_t expected_;
-    std::uint64_t actual_;
+    std::uint64_t expected_, actual_;
 };
 
 }  // namespace penstock

@@ -14,8 +14,7 @@
 namespace penstock {
 
 /// A library cannot be loaded where the task runs, or has no such symbol. what() says which, in the loader's words.
-class EntryNotFound : public Error {
-  public:
+struct EntryNotFound : Error {
     using Error::Error;
 };
 

@@ -44,7 +44,7 @@ using SettingValue = std::variant<bool, std::int64_t, double, std::string>;
 
 namespace streaming {
 
-class AnyFilter;
+struct AnyFilter;
 struct Inlet;
 struct Outlet;
 

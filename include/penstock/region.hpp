@@ -27,9 +27,7 @@ class OutOfBounds : public UsageError {
 
   private:
     std::string region_;
-    std::size_t index_;
-    std::size_t count_;
-    std::size_t size_;
+    std::size_t index_, count_, size_;
 };
 
 struct RegionOptions {

@@ -10,7 +10,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>

@@ -71,13 +71,10 @@ template <class Function>
 void spmd(int size, Function&& function, SpmdOptions options = {}) {
     using Closure = std::decay_t<Function>;
     const Closure closure(std::forward<Function>(function));
-    team::Program program;
-    program.call = [](const void* held, Rank rank) { std::invoke(*static_cast<const Closure*>(held), rank); };
-    program.closure = &closure;
-    program.bytes = sizeof(Closure);
-    program.sendable = std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= team::largest_sent_closure &&
-                       alignof(Closure) <= 64;
-    team::run(size, program, options);
+    const auto call = [](const void* held, Rank rank) { std::invoke(*static_cast<const Closure*>(held), rank); };
+    constexpr bool sendable = std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= team::largest_sent_closure &&
+                              alignof(Closure) <= 64;
+    team::run(size, {call, &closure, sizeof(Closure), sendable}, options);
 }
 
 }  // namespace penstock

@@ -1,5 +1,3 @@
-#include "machine/affinity.hpp"
-
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -7,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <new>
 #include <set>
 
+#include "machine/detection.hpp"
 #include "penstock/error.hpp"
-#include "penstock/topology.hpp"
+#include "trace/text.hpp"
 
 namespace penstock {
 namespace {
@@ -56,31 +54,6 @@ const std::set<int>& at_load() {
 }
 [[maybe_unused]] const auto& looked_at_load = at_load();
 
-}  // namespace
-
-namespace affinity {
-
-std::vector<int> of_this_process() {
-    std::set<int> allowed = at_load();
-    add_allowed_of(0, allowed);
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
-        const auto text = entry.path().filename().string();
-        pid_t thread = 0;
-        if (std::from_chars(text.data(), text.data() + text.size(), thread).ec == std::errc{})
-            add_allowed_of(thread, allowed);
-    }
-    if (allowed.empty()) {  // a kernel that does not tell: all that are online
-        const long online = std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
-        for (int i = 0; i < online; ++i) allowed.insert(i);
-    }
-    return {allowed.begin(), allowed.end()};
-}
-
-}  // namespace affinity
-
-namespace {
-
 bool run_this_thread_on(std::span<const Processor> processors) {
     if (processors.empty()) return false;
     const int last = std::ranges::max(processors, {}, &Processor::index).index;
@@ -95,6 +68,21 @@ bool run_this_thread_on(std::span<const Processor> processors) {
 }
 
 }  // namespace
+
+std::vector<int> processors_of_this_process() {
+    std::set<int> allowed = at_load();
+    add_allowed_of(0, allowed);
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+        if (const auto thread = trace::number_of<pid_t>(entry.path().filename().string()))
+            add_allowed_of(*thread, allowed);
+    }
+    if (allowed.empty()) {  // a kernel that does not tell: all that are online
+        const long online = std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+        for (int i = 0; i < online; ++i) allowed.insert(i);
+    }
+    return {allowed.begin(), allowed.end()};
+}
 
 bool pin_this_thread(int processor) {
     if (processor < 0)

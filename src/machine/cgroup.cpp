@@ -1,11 +1,12 @@
 #include "machine/cgroup.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "trace/text.hpp"
 
 namespace penstock::cgroup {
 namespace {
@@ -19,12 +20,7 @@ std::vector<std::string> lines_of(const fs::path& file) {
     return lines;
 }
 
-std::optional<std::uint64_t> number(const std::string& text) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end == text.data()) return std::nullopt;
-    return value;
-}
+std::optional<std::uint64_t> number(const std::string& text) { return trace::number_of<std::uint64_t>(text); }
 
 std::optional<std::uint64_t> number_in(const fs::path& file) {
     const auto lines = lines_of(file);

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <set>
 
-#include "machine/affinity.hpp"
 #include "machine/cgroup.hpp"
 #include "machine/detection.hpp"
 #include "machine/processor_features.hpp"
@@ -88,7 +87,7 @@ Topology Topology::detect(const DetectOptions& options) {
         throw UsageError(
             "Topology::detect: the list of allowed processors is empty; leave it out to use the affinity mask");
     auto allowed = options.allowed;
-    if (!allowed && options.synthetic.empty()) allowed = affinity::of_this_process();
+    if (!allowed && options.synthetic.empty()) allowed = processors_of_this_process();
     if (allowed) {
         std::sort(allowed->begin(), allowed->end());
         allowed->erase(std::unique(allowed->begin(), allowed->end()), allowed->end());
@@ -100,7 +99,7 @@ Topology Topology::detect(const DetectOptions& options) {
     if (!found) {
         topology.flat_ = true;
         if (!options.quiet) warn_of_flat_machine_once();
-        found = flat_machine(allowed ? *allowed : affinity::of_this_process());
+        found = flat_machine(allowed ? *allowed : processors_of_this_process());
     }
     topology.processors_ = std::move(found->processors);
     topology.model_ = found->model.empty() ? instruction_set() : found->model;

@@ -1,6 +1,6 @@
 // The breakdown as text: a table for people, JSON for programs.
 #include <algorithm>
-#include <penstock/detail/trace/export.hpp>
+#include <penstock/trace.hpp>
 
 #include "trace/fields.hpp"
 #include "trace/text.hpp"

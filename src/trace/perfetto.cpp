@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <penstock/detail/trace/export.hpp>
+#include <penstock/trace.hpp>
 #include <unordered_map>
 
 #include "trace/fields.hpp"

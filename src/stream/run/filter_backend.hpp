@@ -29,7 +29,7 @@ namespace penstock::streaming {
 
 struct FilterModel;
 struct Model;
-class AnyFilter;
+struct AnyFilter;
 class RunCore;
 class Station;
 
@@ -40,8 +40,7 @@ bool call(AnyFilter& filter, FilterCall what, const Event* event);
 
 /// What a station has in the place of a filter that is not called directly. All of it is called by whoever runs the
 /// station, between calls of the filter, but for target().
-class FilterProxy {
-  public:
+struct FilterProxy {
     /// What a call came to.
     struct Outcome {
         FilterCall call = FilterCall::fire;

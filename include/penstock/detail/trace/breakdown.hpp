@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <penstock/detail/trace/snapshot.hpp>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -10,7 +10,6 @@
 // the odd number visible, and the second look differs from 2n+2. All of it is atomics, no fence.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
