@@ -1,10 +1,6 @@
 // What can be found out about the hardware, and what of it this process may use.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "penstock/topology.hpp"
 
 namespace penstock {

@@ -1,7 +1,6 @@
 // The tables in which machines write down which processors they have claimed.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>

@@ -5,14 +5,8 @@
 // loses its claims: the next one that looks in the table finds by process number and start time that it is gone.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "penstock/topology.hpp"
 #include "process/budget_table.hpp"

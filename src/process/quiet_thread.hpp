@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include <csignal>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>

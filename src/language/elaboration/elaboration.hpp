@@ -1,7 +1,6 @@
 // From elements to a plan: parameters, expressions, groups, repetitions, parallel parts, options and events.
 #pragma once
 
-#include <span>
 #include <unordered_map>
 
 #include "language/expression/expression.hpp"

@@ -3,8 +3,6 @@
 
 #include <map>
 #include <set>
-#include <string>
-#include <string_view>
 
 #include "penstock/port.hpp"
 

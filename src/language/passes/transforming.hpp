@@ -2,9 +2,6 @@
 // tells it, by the places of elements, what each of them became: which streams, which components, which options.
 #pragma once
 
-#include <functional>
-#include <utility>
-
 #include "language/elaboration/elaboration.hpp"
 #include "penstock/transformation.hpp"
 

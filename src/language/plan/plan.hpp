@@ -1,12 +1,7 @@
 // An application with everything filled in: groups inlined, repetitions made, each stream between two ports.
 #pragma once
 
-#include <chrono>
 #include <compare>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "penstock/application.hpp"
 #include "stream/description/option_names.hpp"

@@ -3,11 +3,6 @@
 // large or too deep.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "penstock/application.hpp"
 
 namespace penstock::language {

@@ -1,10 +1,6 @@
 // Words of the language: names, the nearest of several, values as text and back.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <vector>
-
 #include "penstock/components.hpp"
 #include "trace/text.hpp"
 

@@ -1,9 +1,6 @@
 // What all processes of a team have mapped: the seats, then how each rank ended, then how many have failed.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "penstock/detail/machine/memory.hpp"
 #include "penstock/rank.hpp"
 #include "process/children.hpp"

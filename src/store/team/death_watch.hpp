@@ -5,9 +5,7 @@
 // state (release) -> state (acquire) by whoever asks how the rank ended.
 #pragma once
 
-#include <span>
 #include <thread>
-#include <vector>
 
 #include "penstock/detail/machine/owned_descriptor.hpp"
 #include "store/team/control_block.hpp"

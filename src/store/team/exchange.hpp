@@ -1,18 +1,10 @@
 // How memory gets from the rank that owns it to the rank that it is granted to. One kind for each substrate.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <vector>
 
 #include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/rank.hpp"

@@ -1,14 +1,8 @@
 // A host at work: one thread that lets a team come together, watches over it, and keeps how it ended.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
-#include <exception>
 #include <list>
-#include <mutex>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "store/team/death_watch.hpp"
 #include "store/team/guest.hpp"

@@ -1,11 +1,6 @@
 // One process at the door of a team, as its host sees it: from its connection to its place.
 #pragma once
 
-#include <chrono>
-#include <optional>
-#include <span>
-#include <vector>
-
 #include "store/team/control_block.hpp"
 #include "store/team/exchange.hpp"
 #include "store/team/team_socket.hpp"

@@ -3,9 +3,6 @@
 
 #include <sched.h>
 
-#include <optional>
-#include <vector>
-
 #include "store/team/control_block.hpp"
 #include "store/team/death_watch.hpp"
 #include "store/team/exchange.hpp"

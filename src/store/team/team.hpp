@@ -1,12 +1,6 @@
 // Starting a team and collecting how its ranks ended.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <exception>
-#include <string_view>
-#include <vector>
-
 #include "machine/said_by.hpp"
 #include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/spmd.hpp"

@@ -9,10 +9,6 @@
 // Nothing that arrives is trusted: users and processes are those that the kernel names, everything else is checked.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <string_view>
-
 #include "penstock/join.hpp"
 #include "process/descriptor_message.hpp"
 #include "store/team/team.hpp"

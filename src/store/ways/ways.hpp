@@ -1,10 +1,6 @@
 // The ways of storing, piece by piece: what store_bytes(), store_transposed() and StoreWays are made of.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-
 #include "penstock/store_way.hpp"
 #include "penstock/transpose.hpp"
 

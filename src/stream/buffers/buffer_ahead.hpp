@@ -6,8 +6,6 @@
 // processor's own prefetcher brings once the first lines have been read. `./bench matrix-add` prints what it gains.
 #pragma once
 
-#include <utility>
-
 #include "penstock/buffer.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"

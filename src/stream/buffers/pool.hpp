@@ -10,10 +10,6 @@
 // station moves.
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <utility>
-
 #include "penstock/buffer.hpp"
 #include "stream/buffers/return_list.hpp"
 #include "stream/run/starvation.hpp"

@@ -10,8 +10,6 @@
 // push_list.hpp. tests/model/return_list_model_test.cpp checks this code, and finds what happens without the guard.
 #pragma once
 
-#include <cstdint>
-
 #include "penstock/detail/channel/push_list.hpp"
 
 namespace penstock::streaming {

@@ -1,8 +1,6 @@
 // The streams of a model by the filters that they join: made once, in linear time, for whoever asks about many filters.
 #pragma once
 
-#include <span>
-
 #include "stream/description/model.hpp"
 
 namespace penstock::streaming {

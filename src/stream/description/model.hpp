@@ -2,15 +2,6 @@
 // what runs.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "penstock/edit.hpp"
 
 namespace penstock::streaming {

@@ -2,11 +2,6 @@
 // Python, the language, drawings and JSON.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <string_view>
-
 #include "penstock/edit.hpp"
 #include "penstock/stream_options.hpp"
 

@@ -10,11 +10,7 @@
 // of the run meanwhile.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
 #include <list>
-#include <memory>
-#include <string>
 #include <string_view>
 #include <thread>
 

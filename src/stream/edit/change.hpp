@@ -2,11 +2,7 @@
 // not touch goes on.
 #pragma once
 
-#include <exception>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "stream/run/run_state.hpp"
 

@@ -8,12 +8,6 @@
 // itself (contract 19).
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cstddef>
-#include <span>
-#include <variant>
-
 #include "penstock/carried.hpp"
 #include "penstock/filter.hpp"
 #include "stream/run/filter_backend.hpp"

@@ -6,9 +6,6 @@
 // ready; the run's own thread does so only when nobody else does.
 #pragma once
 
-#include <algorithm>
-#include <mutex>
-#include <optional>
 #include <thread>
 
 #include "penstock/handle.hpp"

@@ -9,8 +9,6 @@
 // All of it is run by whoever runs the station, but for what stands under "any thread".
 #pragma once
 
-#include <chrono>
-
 #include "penstock/heap.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "stream/isolated/firing_record.hpp"

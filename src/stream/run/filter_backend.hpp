@@ -9,13 +9,6 @@
 // A new backend is a class derived from each of the two, and one enter() of its kind.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "penstock/buffer.hpp"
 #include "penstock/detail/machine/waiter.hpp"
 #include "penstock/machine.hpp"

@@ -1,7 +1,6 @@
 // A first-in first-out queue of one thread, in one block of memory that grows by doubling and never shrinks.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <utility>
 

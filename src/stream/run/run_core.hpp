@@ -2,12 +2,6 @@
 // place, and how the run ends.
 #pragma once
 
-#include <exception>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "machine/spin_lock.hpp"
 #include "process/fork.hpp"
 #include "stream/run/server.hpp"

@@ -1,11 +1,6 @@
 // What a Run keeps.
 #pragma once
 
-#include <atomic>
-#include <functional>
-#include <map>
-#include <tuple>
-
 #include "penstock/run.hpp"
 #include "stream/door/door.hpp"
 #include "stream/run/pressure.hpp"

@@ -10,9 +10,6 @@
 // tests/model/starvation_model_test.cpp checks this code.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "penstock/detail/channel/channel.hpp"
 
 namespace penstock::streaming {

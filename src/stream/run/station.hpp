@@ -6,10 +6,6 @@
 // is for other threads to see is atomic.
 #pragma once
 
-#include <array>
-#include <functional>
-#include <mutex>
-
 #include "penstock/filter.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/buffers/buffer_ahead.hpp"

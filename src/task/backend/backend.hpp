@@ -6,14 +6,6 @@
 // calls issue is offloaded (Initiator::call_side_).
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <memory>
-#include <mutex>
-#include <vector>
-
 #include "penstock/call_options.hpp"
 #include "penstock/detail/machine/waiter.hpp"
 #include "penstock/detail/task/carrier.hpp"

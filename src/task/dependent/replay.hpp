@@ -7,12 +7,9 @@
 // first unfinished task of all lists never waits, so replays end.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <string_view>
-#include <vector>
 
 #include "penstock/recording.hpp"
 

@@ -18,9 +18,6 @@
 // process has ended: all that it stored is there, in an order that the releases keep.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
 #include "penstock/detail/channel/channel.hpp"
 
 namespace penstock {

@@ -10,9 +10,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
 
 #include "machine/uninterrupted.hpp"
 #include "penstock/heap.hpp"

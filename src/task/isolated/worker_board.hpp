@@ -6,9 +6,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 
 #include "penstock/detail/channel/channel.hpp"
 #include "penstock/detail/channel/pending.hpp"

@@ -2,16 +2,8 @@
 // supervisor, a thread that sleeps until a worker has something to tell, ends, or has run for too long.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/detail/task/ring.hpp"

@@ -7,11 +7,7 @@
 // circle is found by the wait that closes it.
 #pragma once
 
-#include <cstdint>
-#include <mutex>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "penstock/handle.hpp"
 #include "task/waiting/watched.hpp"

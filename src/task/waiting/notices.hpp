@@ -4,11 +4,7 @@
 #pragma once
 
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <vector>
 

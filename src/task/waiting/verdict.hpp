@@ -1,11 +1,6 @@
 // task layer: why a dependent task must not run.
 #pragma once
 
-#include <exception>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "penstock/detail/task/dependent.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/ring.hpp"

@@ -3,7 +3,6 @@
 // here too while there is something.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <unordered_map>
