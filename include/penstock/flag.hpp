@@ -59,6 +59,10 @@ class SharedWord {
     void tell() const noexcept {
         if (owner() != me_.index()) me_.wake(owner());
     }
+    void publish(std::uint64_t value) noexcept {
+        word_->publish(value);
+        tell();
+    }
 
     Rank me_;
     RankMemory memory_;
@@ -86,14 +90,8 @@ class FlagOperations : public team::SharedWord {
     /// Is it set? What its setter had stored before is visible after `true`.
     bool is_set() const noexcept { return word_->seen() != 0; }
     /// Sets it: publishes all that this rank has stored so far, and wakes the owner.
-    void set() noexcept {
-        word_->publish(1);
-        tell();
-    }
-    void clear() noexcept {
-        word_->publish(0);
-        tell();
-    }
+    void set() noexcept { publish(1); }
+    void clear() noexcept { publish(0); }
     /// Sets it. True when it was set before.
     bool test_and_set() noexcept {
         const bool before = word_->test_and_set();
@@ -132,10 +130,7 @@ using RemoteFlag = team::RemoteWord<FlagOperations>;
 class CounterOperations : public team::SharedWord {
   public:
     std::uint64_t load() const noexcept { return word_->seen(); }
-    void store(std::uint64_t value) noexcept {
-        word_->publish(value);
-        tell();
-    }
+    void store(std::uint64_t value) noexcept { publish(value); }
     /// Adds, modulo 2^64, and returns the value before.
     std::uint64_t fetch_add(std::uint64_t difference) noexcept {
         const auto before = word_->fetch_add(difference);

@@ -57,8 +57,7 @@ class RankDied : public RankLost {
 
   private:
     int pid_;
-    std::optional<int> exit_code_;
-    std::optional<int> signal_;
+    std::optional<int> exit_code_, signal_;
 };
 
 /// A rank came to the end of its function (`failed`: by an exception) while somebody still waited for it.

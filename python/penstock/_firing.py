@@ -45,9 +45,7 @@ class Object:
         there = _objects.get(self.key)
         if there is None:
             if known:
-                raise StateLost(
-                    f"the worker interpreter that had the object of {self.__qualname__} has died since, and its state with it"
-                )
+                raise StateLost(f"the worker interpreter that had the object of {self.__qualname__} has died since, and its state with it")
             there = self.make()
             _show(there, settings)
             if hasattr(there, "start") and there.start() is not None:

@@ -1,8 +1,8 @@
 """Applications that are written down (docs/language.md), read and run from Python.
 
-    application = penstock.Application.read("sums.xml", settings={"count": 1000})
-    with penstock.Machine() as machine, application.start(machine) as run:
-        run.send("inset")
+application = penstock.Application.read("sums.xml", settings={"count": 1000})
+with penstock.Machine() as machine, application.start(machine) as run:
+    run.send("inset")
 """
 
 from collections.abc import Iterable, Mapping

@@ -104,15 +104,15 @@ def scale_of(result: dict[str, Any]) -> Scale:
     return Scale(result["workers"], median(times[list(times)[-1]]), median(times["serial"]))
 
 
-def scale_app(
-    targets: int, name: str, settings: dict[str, int], inputs: dict[str, np.ndarray], progress: Callable[[float], None]
-) -> Iterator[Scale]:
+def scale_app(targets: int, name: str, settings: dict[str, int], inputs: dict[str, np.ndarray], progress: Callable[[float], None]) -> Iterator[Scale]:
     """The application on machines with 0, 1, 3, 7 ... targets, but fewer than `targets`."""
     fewer = [count for count in (0, 1, 3, 7, 15, 31, 63, 127) if count < targets]
     for step, count in enumerate(fewer):
         with Machine(targets=count) as machine:
+
             def show(fraction: float, step: int = step) -> None:
                 progress((step + fraction) / len(fewer))
+
             yield scale_of(run_app(machine, name, settings, inputs, False, show))
 
 
@@ -130,6 +130,5 @@ def factor_matrix(machine: Machine, bar: Bar, repetitions: int = 15) -> Section:
         "factors a diagonally dominant matrix, where LAPACK does not pivot either and every factor can be compared.",
         recorded=recorded,
         checks=recorded.result["checks"] + check_factors(arrays["A"], arrays["LU"]) + others,
-        notes=["The timeline holds the last tasks of each thread."]
-        + [f"{reference} is not installed, so it was not asked." for reference in missing],
+        notes=["The timeline holds the last tasks of each thread."] + [f"{reference} is not installed, so it was not asked." for reference in missing],
     )

@@ -23,9 +23,7 @@ def element_type(dtype: Any) -> np.dtype:
     except (TypeError, ValueError, SyntaxError) as error:
         raise ElementError(f"{dtype!r} is no element type: {error}") from error
     if made.hasobject:
-        raise ElementError(
-            f"elements of type {made} are Python objects, which no other process can use; take numbers or a structure of them"
-        )
+        raise ElementError(f"elements of type {made} are Python objects, which no other process can use; take numbers or a structure of them")
     if made.subdtype is not None:
         raise ElementError(f"{made} is an array type; give the type of its elements, and its dimensions in the shape")
     if made.itemsize == 0:
@@ -88,7 +86,5 @@ def accepted_layout(owner: int, name: str, item_bytes: int, total: int, descript
     if elements.itemsize != item_bytes:
         raise invalid(f"its elements have {item_bytes} bytes, and those of type {elements} have {elements.itemsize}")
     if any(extent < 1 for extent in extents) or math.prod(extents) * item_bytes != total:
-        raise invalid(
-            f"it has {total} bytes, and {extents} elements of {item_bytes} bytes have {math.prod(extents) * item_bytes}"
-        )
+        raise invalid(f"it has {total} bytes, and {extents} elements of {item_bytes} bytes have {math.prod(extents) * item_bytes}")
     return elements, extents, item_bytes, math.prod(extents)

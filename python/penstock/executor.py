@@ -56,9 +56,7 @@ class Executor(concurrent.futures.Executor):
         with self._lock:
             if self._collector is None and not handle.ready():
                 self._collecting.set()
-                self._collector = threading.Thread(
-                    target=_collect, args=(weakref.ref(self), self._wake), name="penstock-executor", daemon=True
-                )
+                self._collector = threading.Thread(target=_collect, args=(weakref.ref(self), self._wake), name="penstock-executor", daemon=True)
                 self._collector.start()
         if self._machine._is_compiled(function):  # noqa: SLF001 - the package's own
             if handle.ready():
@@ -242,9 +240,7 @@ def timed_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> t
     return time.perf_counter() - begin, results
 
 
-def mapped(
-    machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None
-) -> Iterator[Any]:
+def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None) -> Iterator[Any]:
     """What machine.map returns; see there."""
     if chunksize is not None and chunksize < 1:
         raise UsageError("chunksize is 1 or more, or None for what suits")
@@ -271,9 +267,7 @@ class Map:
             self._results.close()
 
 
-def _mapped(
-    machine: "_core.Machine", function: Callable[..., Any], items: Iterator[Any], chunksize: int | None
-) -> Iterator[Any]:
+def _mapped(machine: "_core.Machine", function: Callable[..., Any], items: Iterator[Any], chunksize: int | None) -> Iterator[Any]:
     """None when the first tasks are under way; then the results, in the order of the items, taken as results are.
 
     What is raised for an item that cannot be had or issued comes behind the results of those before it. What has not started

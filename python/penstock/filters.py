@@ -20,18 +20,13 @@ Isolation = Literal["thread", "process"]
 
 
 class Port(NamedTuple):
-    """A port with more than a type.
+    """A port with more than a type."""
 
-    dtype: of the elements, as NumPy names it
-    required: False: the filter also fires without a buffer at this input, and is given None then
-    at_least: buffers that must wait at this input; more than one are given as a list (fewer at the end of the stream)
-    shape: of an output whose array is made before the firing (fill=True, compiled bodies): a number or a tuple; or the name of
-        the input whose shape it has. None: that of the first input
-    """
-
-    dtype: Any
-    required: bool = True
-    at_least: int = 1
+    dtype: Any  # of the elements, as NumPy names it
+    required: bool = True  # False: the filter also fires without a buffer at this input, and is given None then
+    at_least: int = 1  # buffers that must wait at this input; more than one are given as a list (fewer at the end of the stream)
+    # Of an output whose array is made before the firing (fill=True, compiled bodies): a number or a tuple; or the name of the input
+    # whose shape it has. None: that of the first input
     shape: int | tuple[int, ...] | str | None = None
 
 
@@ -151,8 +146,7 @@ class Filter:
             else:
                 if hasattr(body, "take_over"):
                     raise UsageError(
-                        f"{spec['type']} has take_over(), which cannot reach an object in a worker interpreter: leave it out, "
-                        "or run it in threads"
+                        f"{spec['type']} has take_over(), which cannot reach an object in a worker interpreter: leave it out, or run it in threads"
                     )
                 make = functools.partial(Object, make, body)
         elif make is None:

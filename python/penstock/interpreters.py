@@ -20,10 +20,7 @@ MAIN = b"__main__"
 
 def command() -> list[str]:
     """The program of a worker, with its arguments but for those that the machine adds."""
-    return interpreter(
-        f"given = sys.argv[1:]; sys.argv[:] = {[*sys.argv]!r}; "
-        "from penstock._interpreter import main; main(*map(int, given))"
-    )
+    return interpreter(f"given = sys.argv[1:]; sys.argv[:] = {[*sys.argv]!r}; from penstock._interpreter import main; main(*map(int, given))")
 
 
 def interpreter(code: str) -> list[str]:
@@ -46,8 +43,7 @@ def carry(function: Any) -> bytes:
                 cloudpickle.unregister_pickle_by_value(module)
     except Exception as error:
         raise UsageError(
-            f"{function!r} cannot be carried over to a worker interpreter: {error}; let the body be a function, and give it what it "
-            "works on as arguments"
+            f"{function!r} cannot be carried over to a worker interpreter: {error}; let the body be a function, and give it what it works on as arguments"
         ) from error
 
 

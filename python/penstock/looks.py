@@ -72,9 +72,7 @@ def look(now: dict[str, Any], before: dict[str, Any] | None = None) -> Look:
     old_filters = {each["name"]: each["statistics"] for each in (before or {}).get("filters", []) if "statistics" in each}
     old_streams = {(each["from"], each["to"]): each["statistics"] for each in (before or {}).get("streams", []) if "statistics" in each}
     filters = [_filter(each, old_filters.get(each["name"]), now["seconds"], then, window) for each in now["filters"] if "statistics" in each]
-    streams = [
-        _stream(each, old_streams.get((each["from"], each["to"])), now["seconds"], then, window) for each in now["streams"] if "statistics" in each
-    ]
+    streams = [_stream(each, old_streams.get((each["from"], each["to"])), now["seconds"], then, window) for each in now["streams"] if "statistics" in each]
     busiest = max(filters, key=lambda each: each.load, default=None)
     return Look(filters, streams, busiest.name if busiest is not None and busiest.load > 0 else "", now["seconds"], window, now["lost"])
 

@@ -53,9 +53,7 @@ class Writer(Node):
         super().__init__(name, [], ["output"])
         self._end = _core.StreamEnd(dtype_name(dtype), True)
 
-    def write(
-        self, values: Any, *, sequence: int | None = None, time: int | None = None, user: tuple[int, int] | None = None
-    ) -> None:
+    def write(self, values: Any, *, sequence: int | None = None, time: int | None = None, user: tuple[int, int] | None = None) -> None:
         """Hands the values on: an array of make() as it is (it cannot be written any more), else a copy of them.
 
         Runs filters or waits while the stream is full. Raises RunEnded, and KeyboardInterrupt on Ctrl-C.

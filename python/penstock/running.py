@@ -34,7 +34,9 @@ def machine_for(application: Application, targets: int | None, isolation: Where 
     try:
         _core.launch()
     except UsageError as late:
-        raise UsageError(f"{application.name} needs worker processes, which must come before anything starts threads ({late}): say --isolation process") from late
+        raise UsageError(
+            f"{application.name} needs worker processes, which must come before anything starts threads ({late}): say --isolation process"
+        ) from late
     return _core.Machine(targets=targets, isolation="process")
 
 

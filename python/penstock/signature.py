@@ -59,8 +59,7 @@ def parameter(text: str, whole: str) -> str:
     known = _TYPES.get(plain) or _TYPES.get(plain.rpartition(" ")[0])  # the last word may be the parameter's name
     if stars > 1 or known is None or (stars == 0 and known == "void") or re.search(r"[^\w\s*]", rest):
         raise BodyError(
-            f"the parameter '{text.strip()}' of '{whole}' is not one that tasks have; use numbers (float, double, int32_t, intptr_t, ...) "
-            "and pointers to them"
+            f"the parameter '{text.strip()}' of '{whole}' is not one that tasks have; use numbers (float, double, int32_t, intptr_t, ...) and pointers to them"
         )
     return ("const " if constant and stars else "") + known + "*" * stars
 

@@ -1,16 +1,16 @@
 """Streams: graphs of filters joined by streams, which run on a machine's targets and may change while they run.
 
-    @penstock.filter(outputs="float32")
-    def numbers():
-        for n in range(100):
-            yield numpy.full(1000, n, "float32")
+@penstock.filter(outputs="float32")
+def numbers():
+    for n in range(100):
+        yield numpy.full(1000, n, "float32")
 
-    graph = penstock.Graph()
-    graph.add("numbers", numbers)
-    ...
-    graph.connect("numbers.out", "scale.in", capacity=8)
-    with graph.start(machine) as run:
-        run.finish()
+graph = penstock.Graph()
+graph.add("numbers", numbers)
+...
+graph.connect("numbers.out", "scale.in", capacity=8)
+with graph.start(machine) as run:
+    run.finish()
 """
 
 from os import PathLike, fspath

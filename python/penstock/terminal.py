@@ -15,7 +15,6 @@ from rich.text import Text
 from penstock.errors import ComponentWarning
 
 
-
 def paper(**options: Any) -> Console:
     """A console for texts that others wrote (names, paths, messages): nothing in them is markup."""
     return Console(markup=False, emoji=False, highlight=False, **options)
@@ -24,9 +23,7 @@ def paper(**options: Any) -> Console:
 console = paper()
 
 
-def show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
-) -> None:
+def show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None) -> None:
     """Those that whoever runs a command can do something about, in one line; others as Python does."""
     if issubclass(category, ComponentWarning):
         paper(file=file or sys.stderr).print(Text.assemble(("warning:", "bold yellow"), f" {message}"), soft_wrap=True)

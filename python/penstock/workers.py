@@ -160,14 +160,11 @@ def conclude(workers: list[Worker]) -> None:
     bad = [worker for worker in workers if worker.end is None or worker.end.failed]
     if not bad:
         return
-    first = min(
-        bad,
-        key=lambda worker: (
-            worker.end is not None,
-            worker.end is not None and worker.end.consequence,
-            worker.order or len(workers) + 1,
-        ),
-    )
+
+    def weight(worker: Worker) -> tuple[bool, bool, int]:
+        return worker.end is not None, worker.end is not None and worker.end.consequence, worker.order or len(workers) + 1
+
+    first = min(bad, key=weight)
     if first.end is None:
         raise death_of(first)
     more = f" (and {len(bad) - 1} more failed)" if len(bad) > 1 else ""

@@ -23,7 +23,9 @@ Library = Annotated[list[Path] | None, typer.Option("--library", help="A shared 
 File = Annotated[Path, typer.Argument(help="An application.")]
 IsolationOption = Annotated[
     str | None,
-    typer.Option("--isolation", help="Where filters live: 'thread', or 'process', in worker processes; by default in threads, unless a component asks for a process."),
+    typer.Option(
+        "--isolation", help="Where filters live: 'thread', or 'process', in worker processes; by default in threads, unless a component asks for a process."
+    ),
 ]
 
 

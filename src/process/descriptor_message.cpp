@@ -1,7 +1,5 @@
 #include "process/descriptor_message.hpp"
 
-#include <sys/uio.h>
-
 #include <cstring>
 
 #include "machine/uninterrupted.hpp"

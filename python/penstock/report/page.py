@@ -46,20 +46,15 @@ class Scale:
 
 @dataclass
 class Section:
-    """One application in a report.
-
-    checks: rows as run_app returns them, with those of other references
-    notes: sentences below the checks, such as which reference is not installed
-    scaling: the application with different numbers of workers; none where that was not measured
-    """
+    """One application in a report."""
 
     title: str
     lead: str
     recorded: Recorded
-    checks: list[dict[str, Any]]
+    checks: list[dict[str, Any]]  # rows as run_app returns them, with those of other references
     pictures: list[Picture] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    scaling: list[Scale] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # below the checks, such as which reference is not installed
+    scaling: list[Scale] = field(default_factory=list)  # with different numbers of workers; none where that was not measured
 
 
 def write_page(path: Path, title: str, sections: list[Section], machine: str) -> None:

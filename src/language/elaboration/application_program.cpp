@@ -9,7 +9,6 @@
 #include "language/elaboration/elaboration.hpp"
 #include "machine/said_by.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/spmd.hpp"
 
 namespace penstock {
 namespace language {

@@ -1,7 +1,6 @@
 // Machine, Target and Handle for Python.
 #include <cmath>
 
-#include "penstock/spmd.hpp"
 #include "python/calls/python_machine.hpp"
 
 namespace penstock::python {

@@ -5,7 +5,6 @@
 #include "python/calls/chain.hpp"
 #include "python/calls/dependences.hpp"
 #include "python/errors.hpp"
-#include "python/ranks/rank_session.hpp"
 #include "python/streams/stream_run.hpp"
 
 namespace penstock::python {

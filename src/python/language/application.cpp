@@ -97,8 +97,6 @@ nb::tuple compiled(const std::string& path, const Pairs& settings, const Folders
 void bind_language(nb::module_& module) {
     module.def("check_application", &findings_in, nb::arg("path"), nb::arg("settings") = Pairs(),
                nb::arg("folders") = Folders(),
-               nb::sig("def check_application(path: str, settings: list[tuple[str, str]] = [], folders: list[str] = "
-                       "[]) -> list[dict[str, Any]]"),
                "What is wrong with an application: kind ('error', 'warning'), file, line, column, message, text. "
                "Raises OSError when it cannot be read.");
     module.def("passes", &passes, nb::sig("def passes() -> list[tuple[str, str, str]]"),

@@ -63,16 +63,14 @@ void bind_components(nb::module_& module) {
                "(name, type, required), settings (name, value, unit, least, most) and may_be_copied. Imports the\n"
                "packages that have some.");
     module.def(
-        "load_components", [](const std::string& path) { return Components::known().load(path); }, nb::arg("path"),
-        "The classes of a shared library, which stays loaded, and their names. Raises LibraryRefused.");
+        "load_components", [](const std::string& path) { return Components::known().load(path); },
+        "What penstock.load_components() stands on.");
     module.def(
         "register_component",
         [](const std::string& name, const std::string& documentation, const PythonKind& kind) {
             Components::known().add_kind(name, documentation, kind.kind, {ComponentOrigin::Kind::python, ""});
         },
-        nb::arg("name"), nb::arg("documentation"), nb::arg("kind"),
-        nb::sig("def register_component(name: str, documentation: str, kind: FilterKind) -> None"),
-        "What penstock.register_component() stands on. Raises UsageError for a name that is none, or is taken.");
+        "What penstock.register_component() stands on.");
 }
 
 }  // namespace penstock::python

@@ -114,9 +114,6 @@ void bind_team(nb::module_& module) {
             return ThreadTeam(size, std::move(function), std::move(arguments))
                 .run(size, {.accept_within = seconds("accept_within", accept_within), .pin = pin});
         },
-        nb::arg("size"), nb::arg("function"), nb::arg("arguments"), nb::arg("accept_within"), nb::arg("pin"),
-        nb::sig("def spmd_threads(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], "
-                "accept_within: float, pin: bool) -> list[Any]"),
         "What penstock.spmd does where ranks are threads.");
 }
 

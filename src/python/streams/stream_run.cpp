@@ -36,9 +36,6 @@ void edit(PythonRun& self, nb::object describe) {
 void finish(PythonRun& self) {
     without_interpreter([&] { self.run().finish(); });
 }
-void close(PythonRun& self) {
-    without_interpreter([&] { self.run().close(); });
-}
 void stop(PythonRun& self) {
     without_interpreter([&] { self.run().stop(); });
 }
@@ -128,8 +125,9 @@ void bind_stream_run(nb::module_& module) {
              "Closes the program's own writing ends, and returns when all filters have ended, running them in this\n"
              "thread too. Raises FilterFailed for the first firing that failed, StreamStalled when nothing can go on\n"
              "although the graph has not ended, KeyboardInterrupt on Ctrl-C (the graph goes on then).")
-        .def("close", &close,
-             "Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.")
+        .def(
+            "close", [](PythonRun& self) { without_interpreter([&] { self.run().close(); }); },
+            "Asks all sources to end; what is under way still goes through. Returns at once; finish() waits.")
         .def("stop", &stop,
              "Ends all filters without firing them again; what waits is dropped and counted. Returns when they have "
              "ended.")

@@ -6,6 +6,7 @@
 #include "penstock/topology.hpp"
 #include "store/team/gathering.hpp"
 #include "store/team/seated.hpp"
+#include "trace/text.hpp"
 
 namespace penstock {
 namespace team {
@@ -76,9 +77,7 @@ namespace {
 std::string in_quotes(const std::string& name) { return "team '" + name + "'"; }
 
 std::string list(const std::vector<int>& ranks) {
-    std::string text;
-    for (const int rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
-    return text;
+    return trace::list_of(ranks, ", ", [](int rank) { return std::to_string(rank); });
 }
 
 }  // namespace

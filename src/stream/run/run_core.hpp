@@ -120,7 +120,7 @@ class RunCore {
     bool left_behind() const noexcept { return origin_.left_behind(); }
 
   private:
-    class Look;
+    struct Look;
     void ring_waiting() noexcept;
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();

@@ -30,8 +30,7 @@ static_assert(std::size(texts_of_doing) == static_cast<std::size_t>(Doing::ended
 }  // namespace
 
 /// How long nothing has moved.
-class RunCore::Look {
-  public:
+struct RunCore::Look {
     std::uint64_t progress = 0;
     int quiet = 0;
     std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
