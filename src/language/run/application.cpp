@@ -1,5 +1,3 @@
-
-
 #include "language/elaboration/elaboration.hpp"
 
 namespace penstock {

@@ -7,7 +7,7 @@ namespace penstock::language {
 namespace {
 
 struct Rule {
-    std::string_view element;
+    std::string_view name;      ///< of an element
     std::string_view required;  ///< attributes
     std::string_view optional;
     std::string_view children;
@@ -37,22 +37,17 @@ constexpr Rule rules[] = {
 };
 #undef PENSTOCK_BODY
 
-const Rule* rule_of(std::string_view element) noexcept {
-    const auto* const found = std::ranges::find(rules, element, &Rule::element);
-    return found == std::end(rules) ? nullptr : found;
-}
-
 std::string stands_in(std::string_view child) {
     std::string text;
     for (const auto& rule : rules)
         if (stands_in_list(rule.children, child))
-            text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.element) + ">";
+            text += (text.empty() ? "; it stands in <" : ", <") + std::string(rule.name) + ">";
     return text;
 }
 
 /// Deep files have been refused before.
 void check(const Element& element, bool outermost, std::vector<Finding>& findings) {
-    const auto* const rule = rule_of(element.name);
+    const auto* const rule = named(rules, element.name);
     for (const auto& attribute : element.attributes) {
         if (stands_in_list(rule->required, attribute.name)) continue;
         if (stands_in_list(rule->optional, attribute.name) && (outermost || attribute.name != "xmlns")) continue;
@@ -67,7 +62,7 @@ void check(const Element& element, bool outermost, std::vector<Finding>& finding
             add_error(findings, element.place(), "<" + element.name + "> needs the attribute " + in_quotes(name));
     for (const auto& child : element.children) {
         if (stands_in_list(rule->children, child.name)) check(child, false, findings);
-        else if (rule_of(child.name) != nullptr)
+        else if (named(rules, child.name) != nullptr)
             add_error(findings, child.place(),
                       "<" + child.name + "> cannot stand in <" + element.name + ">" + stands_in(child.name));
         else

@@ -1,4 +1,3 @@
-
 #include <cerrno>
 
 #include "process/descriptor_message.hpp"

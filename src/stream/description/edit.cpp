@@ -1,5 +1,3 @@
-
-
 #include "stream/description/model.hpp"
 
 namespace penstock {

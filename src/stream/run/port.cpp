@@ -1,4 +1,3 @@
-
 #include <cstring>
 
 #include "machine/said_by.hpp"

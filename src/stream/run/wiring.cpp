@@ -1,4 +1,3 @@
-
 #include "stream/run/run_state.hpp"
 
 namespace penstock::streaming {
