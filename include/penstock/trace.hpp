@@ -1,9 +1,9 @@
 // Where the time went: everything of the trace layer.
 //
 // A program that runs writes counters (always, counters.hpp) and timelines (only while somebody asked for one,
-// timeline.hpp). Whoever reports takes a Snapshot, subtracts an earlier one (snapshot.hpp), and turns the difference into
-// a Breakdown (breakdown.hpp), and that into a form that people or programs read: a table, stacked bars, JSON, a Perfetto
-// timeline.
+// timeline.hpp). Whoever reports takes a Snapshot, subtracts an earlier one (snapshot.hpp), and turns the difference
+// into a Breakdown (breakdown.hpp), and that into a form that people or programs read: a table, stacked bars, JSON, a
+// Perfetto timeline.
 //
 // All text is UTF-8 and does not depend on the locale. Names may hold anything: they are escaped, and bytes that are
 // not UTF-8 come out as U+FFFD.
