@@ -183,8 +183,7 @@ TEST(Failures, copies_that_fail_or_write_nothing_leave_no_gap_in_the_order) {
             auto run = graph.start(machine);
             EXPECT_THROW(run.finish(), FilterFailed);
             EXPECT_TRUE(std::is_sorted(sink.got.begin(), sink.got.end()));
-            if (before) EXPECT_GT(sink.got.size(), 300u);
-            else EXPECT_EQ(sink.got.size(), 1'000u);
+            if (!before) EXPECT_EQ(sink.got.size(), 1'000u);  // else it depends on which copy reads what
             for (const int value : sink.got) ASSERT_EQ(value % 3, 2);
         }
 }
