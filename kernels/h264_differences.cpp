@@ -86,7 +86,8 @@ std::uint32_t transformed(const Pixel* a, Pitch a_pitch, const Pixel* b, Pitch b
     for (int row = 0; row < (columns == 4 ? 4 : rows); row += 4, a += 4 * a_pitch, b += 4 * b_pitch)
         for (int column = 0; column < columns; column += static_cast<int>(hn::Lanes(d))) {
             const auto line = [&](int i) HWY_ATTR {
-                return difference<columns, rows>(d, a + i * a_pitch + column, a_pitch, b + i * b_pitch + column, b_pitch);
+                return difference<columns, rows>(d, a + i * a_pitch + column, a_pitch, b + i * b_pitch + column,
+                                                 b_pitch);
             };
             auto w = line(0), x = line(1), y = line(2), z = line(3);
             sums_and_differences(w, x);

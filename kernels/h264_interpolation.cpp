@@ -41,7 +41,8 @@ HWY_INLINE hn::Vec<Row> tap_twice(hn::Vec<Words> a, hn::Vec<Words> b, hn::Vec<Wo
     const hn::RepartitionToWide<Words> wide;
 #if HWY_ARCH_X86
     const auto madd = [](auto pairs, auto factors) HWY_ATTR {
-        if constexpr (sizeof(pairs) == 32) return decltype(hn::BitCast(wide, pairs)){_mm256_madd_epi16(pairs.raw, factors.raw)};
+        if constexpr (sizeof(pairs) == 32)
+            return decltype(hn::BitCast(wide, pairs)){_mm256_madd_epi16(pairs.raw, factors.raw)};
         else return decltype(hn::BitCast(wide, pairs)){_mm_madd_epi16(pairs.raw, factors.raw)};
     };
     const auto ab = hn::BitCast(d, hn::Set(wide, std::int32_t{(-5 << 16) | 1}));
@@ -85,7 +86,8 @@ void halves(const Pixel* from, Pitch pitch, Pixel* right, Pixel* below, Pixel* m
     });
     each(columns, [&](std::size_t x) HWY_ATTR {
         const auto beside = [&](int by) HWY_ATTR { return row(from + x + by); };
-        const auto across = tap(hn::Add(beside(-2), beside(3)), hn::Add(beside(-1), beside(2)), hn::Add(beside(0), beside(1)));
+        const auto across =
+            tap(hn::Add(beside(-2), beside(3)), hn::Add(beside(-1), beside(2)), hn::Add(beside(0), beside(1)));
         hn::StoreU(hn::DemoteTo(bytes, hn::ShiftRight<5>(hn::Add(across, half))), bytes, right + x);
         const auto word = [&](std::size_t by) HWY_ATTR { return hn::LoadU(d, down + x + by); };
         const auto here = word(2);
@@ -96,13 +98,15 @@ void halves(const Pixel* from, Pitch pitch, Pixel* right, Pixel* below, Pixel* m
 }
 
 template <std::size_t columns>
-HWY_INLINE void mean_of(const Pixel* a, Pitch a_pitch, const Pixel* b, Pitch b_pitch, Pixel* to, Pitch to_pitch, int rows) {
+HWY_INLINE void mean_of(const Pixel* a, Pitch a_pitch, const Pixel* b, Pitch b_pitch, Pixel* to, Pitch to_pitch,
+                        int rows) {
     const hn::FixedTag<std::uint8_t, columns> d;
     for (int row = 0; row < rows; ++row, a += a_pitch, b += b_pitch, to += to_pitch)
         hn::StoreU(hn::AverageRound(hn::LoadU(d, a), hn::LoadU(d, b)), d, to);
 }
 
-void mean(const Pixel* a, Pitch a_pitch, const Pixel* b, Pitch b_pitch, Pixel* to, Pitch to_pitch, int columns, int rows) {
+void mean(const Pixel* a, Pitch a_pitch, const Pixel* b, Pitch b_pitch, Pixel* to, Pitch to_pitch, int columns,
+          int rows) {
     if (columns == 16) return mean_of<16>(a, a_pitch, b, b_pitch, to, to_pitch, rows);
     if (columns == 8) return mean_of<8>(a, a_pitch, b, b_pitch, to, to_pitch, rows);
     if (columns == 4) return mean_of<4>(a, a_pitch, b, b_pitch, to, to_pitch, rows);

@@ -64,7 +64,8 @@ HWY_INLINE void transform(V& a, V& b, V& c, V& e) {
 
 template <class V>
 HWY_INLINE void transform_back(V& a, V& b, V& c, V& e) {
-    const V s = hn::Add(a, c), t = hn::Sub(a, c), u = hn::Sub(hn::ShiftRight<1>(b), e), v = hn::Add(b, hn::ShiftRight<1>(e));
+    const V s = hn::Add(a, c), t = hn::Sub(a, c), u = hn::Sub(hn::ShiftRight<1>(b), e),
+            v = hn::Add(b, hn::ShiftRight<1>(e));
     a = hn::Add(s, v);
     b = hn::Add(t, u);
     c = hn::Sub(t, u);
@@ -161,8 +162,8 @@ HWY_INLINE void add_to(D d, const Coefficient* levels, const Quantiser& quantise
     hn::Vec<D> x[4];
     scaled_back(x, levels, quantiser, first);
     for (Pitch i = 0; i < 4; ++i) {
-        const auto sum = hn::DemoteTo(
-            bytes, hn::Add(x[i], pixels(d, prediction + i * prediction_pitch, prediction_right + i * prediction_pitch)));
+        const auto sum = hn::DemoteTo(bytes, hn::Add(x[i], pixels(d, prediction + i * prediction_pitch,
+                                                                  prediction_right + i * prediction_pitch)));
         if constexpr (hn::MaxLanes(D()) == 16) {
             const hn::Half<decltype(bytes)> half;
             hn::StoreU(hn::LowerHalf(half, sum), half, to + i * to_pitch);
@@ -282,8 +283,8 @@ void add_one(const Coefficient* levels, const Quantiser& quantiser, const Coeffi
     for (int column = 0; column < 4; ++column) {
         transform_back(x[0][column], x[1][column], x[2][column], x[3][column]);
         for (int row = 0; row < 4; ++row)
-            to[row * to_pitch + column] = static_cast<Pixel>(std::clamp(
-                (word(x[row][column] + 32) >> 6) + prediction[row * prediction_pitch + column], 0, 255));
+            to[row * to_pitch + column] = static_cast<Pixel>(
+                std::clamp((word(x[row][column] + 32) >> 6) + prediction[row * prediction_pitch + column], 0, 255));
     }
 }
 

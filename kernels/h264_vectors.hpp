@@ -3,7 +3,7 @@
 
 /// Sums over each 8 bytes of the absolute differences of bytes, in lanes of 64 bits.
 HWY_INLINE hn::Vec<hn::FixedTag<std::uint64_t, 2>> sums_of_differences(hn::Vec<hn::FixedTag<std::uint8_t, 16>> a,
-                                                                      hn::Vec<hn::FixedTag<std::uint8_t, 16>> b) {
+                                                                       hn::Vec<hn::FixedTag<std::uint8_t, 16>> b) {
 #if HWY_ARCH_X86
     return hn::Vec<hn::FixedTag<std::uint64_t, 2>>{_mm_sad_epu8(a.raw, b.raw)};
 #else
