@@ -106,10 +106,9 @@ class MacroblockFilter {
 
 }  // namespace
 
-void Coder::filter(int row) const {
+void Coder::filter(int row, int first, int end) const {
     if (!settings_.loop_filter) return;
-    for (int x = 0; x < size().across(); ++x)
-        MacroblockFilter(kernels_.loop_filters, picture_, quantisers_.luma, x, row).run();
+    for (int x = first; x < end; ++x) MacroblockFilter(kernels_.loop_filters, picture_, quantisers_.luma, x, row).run();
 }
 
 }  // namespace penstock::apps::h264
