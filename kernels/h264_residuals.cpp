@@ -78,7 +78,8 @@ constexpr std::uint64_t spread(std::uint64_t bits) noexcept {
     return (bits | bits << 12) & 0x000f000f000f000f;
 }
 
-/// Transforms the rows of blocks and quantises; gives the levels' bits, and leaves the first row of coefficients in x[0].
+/// Transforms the rows of blocks and quantises; gives the levels' bits, and leaves the first row of coefficients in
+/// x[0].
 template <class V>
 HWY_INLINE std::uint64_t quantised(V* x, const Quantiser& quantiser, Coefficient* levels) {
     const hn::DFromV<V> d;

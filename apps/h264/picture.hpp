@@ -81,8 +81,8 @@ class Picture {
     };
     /// Repeats the edges of the picture that the area touches.
     void repeat_edges(const Area& area) const noexcept;
-    /// Computes what lies between pixels in the area, and around it as far as the margin allows where it touches an edge
-    /// of the picture. Two pixels around it on the left and above, three on the right and below must be there.
+    /// Computes what lies between pixels in the area, and around it as far as the margin allows where it touches an
+    /// edge of the picture. Two pixels around it on the left and above, three on the right and below must be there.
     void compute_halves(const kernels::h264::Interpolation& with, const Area& area) const noexcept;
     void copy_to(std::span<std::uint8_t> picture) const noexcept;
 
