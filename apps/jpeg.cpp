@@ -2,9 +2,13 @@
 
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <csetjmp>
+#include <cstdint>
 #include <cstdio>  // jpeglib.h needs it before it
+#include <cstring>
 #include <string>
+#include <vector>
 
 namespace penstock::apps {
 namespace {
@@ -48,17 +52,33 @@ bool read_header(jpeg_decompress_struct& decoder, Reports& reports, std::span<co
     return true;
 }
 
-bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, std::uint8_t* first,
-                 std::ptrdiff_t pitch) noexcept {
+constexpr std::size_t rows_at_once = 4;
+
+// libjpeg-turbo writes rows that begin at a multiple of 32 bytes around the caches, into memory, from where whoever reads
+// the picture next fetches them: a tile of 128 x 128 takes a fifth longer (`./bench tissue`). Such rows are decoded
+// elsewhere and copied, which takes a tenth of that.
+constexpr std::size_t alignment = 32;
+bool aligned(const void* row) noexcept { return reinterpret_cast<std::uintptr_t>(row) % alignment == 0; }
+std::size_t pitch_of(std::size_t bytes) noexcept { return (bytes + alignment - 1) / alignment * alignment; }
+bool goes_around_caches(view<const std::uint8_t, 2> rgb) noexcept {
+    return !rgb.empty() && (aligned(rgb.row(0).data()) || aligned(rgb.row(rgb.extent(0) - 1).data()));
+}
+
+// `near`: rows_at_once rows elsewhere, or null.
+bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, view<std::uint8_t, 2> rgb,
+                 std::uint8_t* near) noexcept {
     if (setjmp(reports.back) != 0) return false;
     jpeg_start_decompress(&decoder);
     while (decoder.output_scanline < decoder.output_height) {
-        constexpr JDIMENSION at_once = 16;
-        JSAMPROW rows[at_once];
-        const JDIMENSION done = decoder.output_scanline, left = decoder.output_height - done;
-        const JDIMENSION count = left < at_once ? left : at_once;
-        for (JDIMENSION i = 0; i < count; ++i) rows[i] = first + static_cast<std::ptrdiff_t>(done + i) * pitch;
-        jpeg_read_scanlines(&decoder, rows, count);
+        JSAMPROW rows[rows_at_once];
+        const std::size_t done = decoder.output_scanline, bytes = rgb.extent(1);
+        const std::size_t count = std::min<std::size_t>(decoder.output_height - done, rows_at_once);
+        const auto row = [&](std::size_t i) {
+            return rgb.data() + static_cast<std::ptrdiff_t>(done + i) * rgb.stride(0);
+        };
+        for (std::size_t i = 0; i < count; ++i) rows[i] = near != nullptr ? near + i * pitch_of(bytes) : row(i);
+        const std::size_t made = jpeg_read_scanlines(&decoder, rows, static_cast<JDIMENSION>(count));
+        for (std::size_t i = 0; near != nullptr && i < made; ++i) std::memcpy(row(i), rows[i], bytes);
     }
     jpeg_finish_decompress(&decoder);
     return true;
@@ -115,8 +135,15 @@ struct JpegDecoder::State {
         if (!read_header(decoder, reports, jpeg, static_cast<unsigned>(divisor))) refuse(jpeg.size());
     }
 
+    /// Room for rows_at_once rows of so many bytes, none of which begins at a multiple of 32.
+    std::uint8_t* rows_near(std::size_t bytes) {
+        rows.resize(std::max(rows.size(), rows_at_once * pitch_of(bytes) + alignment));
+        return rows.data() + (aligned(rows.data()) ? alignment / 2 : 0);
+    }
+
     jpeg_decompress_struct decoder{};
     Reports reports{};
+    std::vector<std::uint8_t> rows{};
 };
 
 JpegDecoder::JpegDecoder() : state_{std::make_unique<State>()} {}
@@ -138,6 +165,7 @@ void JpegDecoder::decode(std::span<const std::uint8_t> jpeg,
     state_->head(jpeg, divisor);
     const PictureSize size{state_->decoder.output_height, state_->decoder.output_width};
     view<std::uint8_t, 2> rgb;
+    std::uint8_t* near = nullptr;
     try {
         rgb = room(size);
         if (rgb.extent(0) != size.rows || rgb.extent(1) != 3 * size.columns || rgb.stride(1) != 1)
@@ -145,11 +173,12 @@ void JpegDecoder::decode(std::span<const std::uint8_t> jpeg,
                              " pixels needs as many rows of " + std::to_string(3 * size.columns) +
                              " bytes that follow one another, not " + std::to_string(rgb.extent(0)) + " of " +
                              std::to_string(rgb.extent(1)));
+        if (goes_around_caches(rgb)) near = state_->rows_near(rgb.extent(1));
     } catch (...) {
         jpeg_abort_decompress(&state_->decoder);
         throw;
     }
-    if (!read_pixels(state_->decoder, state_->reports, rgb.data(), rgb.stride(0))) state_->refuse(jpeg.size());
+    if (!read_pixels(state_->decoder, state_->reports, rgb, near)) state_->refuse(jpeg.size());
 }
 
 std::vector<std::uint8_t> encode_jpeg(view<const std::uint8_t, 2> rgb, int quality) {

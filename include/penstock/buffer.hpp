@@ -100,8 +100,6 @@ void give_back(Block* block) noexcept;
 struct GiveBack {
     void operator()(Block* block) const noexcept { give_back(block); }
 };
-/// Another block that reads the same values. Whoever shares a block gives it back itself and hands on only such others.
-Block* share(Block* block);
 /// Gives a block values of its own, if others read them too or they are wrapped. Throws std::bad_alloc.
 void own_values(Block* block);
 

@@ -71,11 +71,11 @@ void give_back(Block* block) noexcept {
     Storage* const storage = block->storage;
     const bool last = leave(*storage);
     if (last) recycle(storage->owner);
-    if (storage != &block->own) destroy(block);
+    if (storage != &block->own) recycle(block);
 }
 
-Block* share(Block* block) {
-    auto other = patiently([] { return std::make_unique<Block>(); });
+Block* share(Block* block, Pool& pool) {
+    Block* const other = patiently([&] { return pool.get_envelope(); });
     other->kind = block->kind;
     other->order = block->order;
     other->data = block->data;
@@ -87,7 +87,7 @@ Block* share(Block* block) {
     other->extents = block->extents;
     other->storage = block->storage;
     block->storage->readers.fetch_add(1, std::memory_order_relaxed);
-    return other.release();
+    return other;
 }
 
 void own_values(Block* block) {
@@ -119,9 +119,35 @@ void throw_overrun(bool appending, std::size_t asked, std::size_t there) {
 
 // ---- pool ----
 
+void Pool::keep(Block* block) noexcept {
+    Block*& list = block->storage == &block->own ? local_ : envelopes_;
+    block->next = std::exchange(list, block);
+}
+
+/// The last that came back is the first to go out again: its memory is the warmest.
+void Pool::take_in_returned() noexcept {
+    if (!returned_.any_relaxed()) return;
+    Mail* oldest = nullptr;
+    for (Mail* block = returned_.take_all(); block != nullptr;) {
+        Mail* const older = std::exchange(block->next, oldest);
+        oldest = std::exchange(block, older);
+    }
+    while (oldest != nullptr) keep(static_cast<Block*>(std::exchange(oldest, oldest->next)));
+}
+
+Block* Pool::get_envelope() {
+    if (most_ != 0) return new Block;
+    take_in_returned();
+    if (envelopes_ != nullptr) return std::exchange(envelopes_, static_cast<Block*>(envelopes_->next));
+    Block* const block = new Block;
+    block->pool = this;
+    ++made_;
+    return block;
+}
+
 Block* Pool::get(std::size_t bytes) {
     // there they stay should it not grow
-    if (local_ == nullptr && returned_.any_relaxed()) local_ = static_cast<Block*>(returned_.take_all());
+    take_in_returned();
     Block* block = local_;
     if (block != nullptr) {
         if (block->own.capacity < bytes) [[unlikely]]
@@ -143,8 +169,7 @@ Block* Pool::get(std::size_t bytes) {
 
 void Pool::put(Block* block) noexcept {
     if (Server* const home = home_.load(std::memory_order_acquire); home != nullptr && home == Server::current) {
-        block->next = local_;
-        local_ = block;
+        keep(block);
         if (most_ != 0 && starvation_.must_tell()) [[unlikely]]
             station_.run().post(station_, &room_mail_);
         return;
@@ -176,6 +201,7 @@ void Pool::close() noexcept {
             destroy(static_cast<Block*>(std::exchange(block, block->next)));
     };
     end(std::exchange(local_, nullptr));
+    end(std::exchange(envelopes_, nullptr));
     end(returned_.close());
     if (returned_.expect(made_ - home)) delete this;
 }

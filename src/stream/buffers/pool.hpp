@@ -19,6 +19,11 @@ namespace penstock::streaming {
 /// A block of nobody's with values in this memory.
 Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes);
 
+class Pool;
+/// Another block that reads the same values, from the pool of whoever shares it. He gives the first one back himself and
+/// hands on only such others.
+Block* share(Block* block, Pool& pool);
+
 class Server;
 class Station;
 
@@ -31,6 +36,9 @@ class Pool {
 
     /// For whoever runs the station. Throws std::bad_alloc.
     Block* get(std::size_t bytes);
+    /// A block to read another's values, for whoever runs the station. Those of a bounded pool do not come back to it.
+    /// Throws std::bad_alloc.
+    Block* get_envelope();
     /// Any thread.
     void put(Block* block) noexcept;
     /// True when the station must wait for a block to come back. It will be told.
@@ -49,8 +57,11 @@ class Pool {
 
   private:
     ~Pool() = default;
+    void keep(Block* block) noexcept;
+    void take_in_returned() noexcept;
 
-    Block* local_ = nullptr;  ///< whoever runs the station
+    Block* local_ = nullptr;      ///< whoever runs the station
+    Block* envelopes_ = nullptr;  ///< the same, without values
     /// Only its own thread ever finds itself here, so it sees its own last change
     std::atomic<Server*> home_{nullptr};
     Station& station_;

@@ -139,14 +139,14 @@ void Outlet::carry_out(Branch& branch, const Choice& choice, Block* block, bool 
             if (!shared) give_back(block);
             return;
         case Choice::Fate::send:
-            send_by(*choice.link, shared ? share(block) : block);
+            send_by(*choice.link, shared ? share(block, *pool) : block);
             return;
         case Choice::Fate::broadcast:
             for (Link* link : branch.links) {
                 if (link->when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_newest &&
                     !link->has_room(block->bytes))
                     ++link->dropped;
-                else send_by(*link, share(block));
+                else send_by(*link, share(block, *pool));
             }
             if (!shared) give_back(block);
             return;
@@ -194,11 +194,13 @@ Outlet::Choice Outlet::by_policy(Branch& branch, const Block& block) {
     return to_most_idle(branch, block);
 }
 
-/// The sink with the fewest buffers before it; of equals the one whose turn it is, so that all caches stay warm alike.
+/// The sink with the fewest buffers before it. Of equals: of copies, the one of the same number, whose memory is warm
+/// where this one's is; else the one whose turn it is.
 /// One that has ended is always free, and is left to its rest while there are others.
 Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     const auto sinks = static_cast<std::uint32_t>(branch.links.size());
-    if (branch.turn >= sinks) branch.turn = 0;
+    if (station->several_copies) branch.turn = static_cast<std::uint32_t>(station->copy());
+    if (branch.turn >= sinks) branch.turn %= sinks;
     Link* reader = nullptr;  // the first that has not ended
     std::uint32_t reader_at = 0;
     Link* best = nullptr;

@@ -6,9 +6,11 @@ namespace penstock::streaming {
 
 RunCore::RunCore(Machine& machine)
     : machine_(machine), poster_(machine), backend_(FilterBackend::make(*this, machine)) {
-    if (!backend_->targets_run_stations()) return;
-    for (int target = 0; target < machine.targets(); ++target)
-        servers_.push_back(std::make_unique<Server>(*this, target));
+    if (backend_->targets_run_stations())
+        for (int target = 0; target < machine.targets(); ++target)
+            servers_.push_back(std::make_unique<Server>(*this, target));
+    ready_ = std::vector<ReadyStack>(servers_.size() + 2);
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, servers_.size()); ++i) idle_.enter();
 }
 
 RunCore::~RunCore() {
@@ -25,10 +27,6 @@ int RunCore::copies(const FilterModel& filter) const noexcept {
 
 void RunCore::add_station(std::unique_ptr<Station> station) {
     const std::lock_guard lock(structure);
-    {
-        const std::lock_guard of_ready(lock_);
-        ready_.reserve(stations.size() + 1);
-    }
     stations.push_back(std::move(station));
     open_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -49,8 +47,9 @@ void RunCore::post(Station& to, Mail* mail, int most_tries) {
     if (!to.box.post(mail)) return;
     if (to.external) return stir();
     Server* const here = Server::current;
-    if (here != nullptr && &here->run() == this && here->running()) here->keep(to);
-    else put_ready(to);
+    if (here == nullptr || &here->run() != this || !here->running()) put_ready(to);
+    else if (mail->kind == MailKind::buffer) here->keep(to);
+    else here->keep_behind(to);
 }
 
 void RunCore::send_to(Server& home, Station& to, Mail* mail, int most_tries) {
@@ -158,15 +157,30 @@ void RunCore::LetEnd::operator()(RunCore* run) const noexcept {
 
 // ---- ready stations ----
 
-void RunCore::put_ready(Station& station) {
+void RunCore::note_ready(Station& station) const noexcept {
     if (station.timed()) station.ready_at = Clock::ticks();
+}
+
+void RunCore::put_ready(Station& station) {
+    note_ready(station);
+    ready_[0].push_newest(station);
+    if (idle_.any()) alert();
+}
+
+void RunCore::put_ready(Server& server, Station& station) {
+    note_ready(station);
+    stack_of(server).push_newest(station);
+    if (idle_.any()) alert();
+}
+
+void RunCore::alert() noexcept {
     bool more_servers = false;
     {
         const std::lock_guard lock(lock_);
-        ready_.push(&station);
-        ++made_ready_;
-        ready_count_.store(ready_.size(), std::memory_order_relaxed);
-        if (serving_ < static_cast<int>(servers_.size())) ++serving_, more_servers = true;
+        if (serving_ < static_cast<int>(servers_.size())) {
+            ++serving_, ++served_, more_servers = true;
+            idle_.leave();
+        }
         ring_waiting();
         if (waiting_ == nullptr && servers_.empty()) [[unlikely]]
             backend_->wake();
@@ -177,6 +191,7 @@ void RunCore::put_ready(Station& station) {
     } catch (...) {  // no memory for a task: a thread that waits for the run runs the station, or the next server
         const std::lock_guard lock(lock_);
         --serving_;
+        idle_.enter();
     }
 }
 
@@ -184,13 +199,25 @@ void RunCore::ring_waiting() noexcept {
     for (const auto* each = waiting_; each != nullptr; each = each->next) wake_at(*each->bell);
 }
 
-Station* RunCore::take_ready() {
-    if (ready_count_.load(std::memory_order_relaxed) == 0) return nullptr;
-    const std::lock_guard lock(lock_);
-    if (ready_.empty()) return nullptr;
-    Station* const station = ready_.pop();
-    ready_count_.store(ready_.size(), std::memory_order_relaxed);
-    return station;
+Station* RunCore::take_newest(Server& server) {
+    ReadyStack& own = stack_of(server);
+    if (Station* const station = own.take_newest()) return station;
+    if (Station* const station = ready_[0].take_oldest()) return station;
+    const auto first = static_cast<std::size_t>(&own - ready_.data());
+    for (std::size_t next = 1; next < ready_.size(); ++next)
+        if (Station* const station = ready_[(first + next) % ready_.size()].take_oldest()) return station;
+    return nullptr;
+}
+
+Station* RunCore::take_oldest(Server& server) {
+    if (Station* const station = ready_[0].take_oldest()) return station;
+    return stack_of(server).take_oldest();
+}
+
+std::size_t RunCore::ready_stations() const noexcept {
+    std::size_t sum = 0;
+    for (const auto& stack : ready_) sum += stack.size();
+    return sum;
 }
 
 int RunCore::threads() {
@@ -220,9 +247,12 @@ void RunCore::serve(RunCore* run) {
             }
         }
         const std::lock_guard lock(run->lock_);
-        if (!run->ready_.empty()) continue;
-        --run->serving_;
-        return;
+        run->idle_.enter();
+        if (!run->something_ready()) {
+            --run->serving_;
+            return;
+        }
+        run->idle_.leave();
     }
 }
 

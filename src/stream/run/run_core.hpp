@@ -4,6 +4,7 @@
 
 #include "machine/spin_lock.hpp"
 #include "process/fork.hpp"
+#include "stream/run/idle_count.hpp"
 #include "stream/run/server.hpp"
 #include "task/calls/posting.hpp"
 
@@ -37,10 +38,16 @@ class RunCore {
     void move_on(Station& station, bool has_turn);
 
     // ---- ready stations without a place ----
+    /// Was made ready by nobody who runs stations, or is a source that goes on: behind all others that are so.
     void put_ready(Station& station);
-    Station* take_ready();
+    /// Was made ready by the server.
+    void put_ready(Server& server, Station& station);
+    /// The server's newest; where it has none, the one that waits longest elsewhere.
+    Station* take_newest(Server& server);
+    /// A source, or what was made ready by nobody who runs stations; or the server's oldest.
+    Station* take_oldest(Server& server);
     /// Stations that are ready and that nobody runs yet. Any thread.
-    std::size_t ready_stations() const noexcept { return ready_count_.load(std::memory_order_relaxed); }
+    std::size_t ready_stations() const noexcept;
     /// Threads that could run stations now: the targets', and those that wait for the run.
     int threads();
     /// Some thread waits for something about this run.
@@ -48,7 +55,7 @@ class RunCore {
     /// More of this server's stations wait than one task may run. False: another could not be had, and this one must go
     /// on.
     bool resume(Server& server) noexcept;
-    bool something_ready() const noexcept { return ready_count_.load(std::memory_order_relaxed) != 0; }
+    bool something_ready() const noexcept { return ready_stations() != 0; }
     /// Wakes whoever waits for something about this run.
     void stir();
     /// A thread runs stations while it waits.
@@ -121,6 +128,12 @@ class RunCore {
 
   private:
     struct Look;
+    ReadyStack& stack_of(const Server& server) noexcept {
+        return ready_[static_cast<std::size_t>(server.target() - Server::helper + 1)];
+    }
+    void note_ready(Station& station) const noexcept;
+    /// Somebody who has nothing to do shall look at the stacks.
+    void alert() noexcept;
     void ring_waiting() noexcept;
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
@@ -135,15 +148,23 @@ class RunCore {
     Poster poster_;
     std::unique_ptr<FilterBackend> backend_;
     std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that run stations
-    std::atomic<std::int64_t> open_{0};             ///< stations that have not ended, and who keeps it open
-    std::atomic<int> kept_open_{0};                 ///< the latter: they are at work, if nobody else is
+    /// What was made ready by nobody who runs stations, and sources; by helpers; by each server
+    std::vector<ReadyStack> ready_;
+    /// Targets without a task of serve(), and helpers that wait. One at least where no target runs stations: then
+    /// whoever waits may be unknown here.
+    alignas(128) IdleCount<> idle_;
+    struct Idle {
+        IdleCount<>& count;
+        explicit Idle(IdleCount<>& of) noexcept : count(of) { count.enter(); }
+        ~Idle() { count.leave(); }
+    };
+    std::atomic<std::int64_t> open_{0};  ///< stations that have not ended, and who keeps it open
+    std::atomic<int> kept_open_{0};      ///< the latter: they are at work, if nobody else is
     std::atomic<bool> stopping_{false}, closing_{false};
 
     alignas(128) SpinLock lock_;
-    RingQueue<Station*> ready_;
-    std::atomic<std::size_t> ready_count_{0};
-    int serving_ = 0;               ///< tasks of serve() that have been issued and have not ended
-    std::uint64_t made_ready_ = 0;  ///< stations so far
+    int serving_ = 0;           ///< tasks of serve() that have been issued and have not ended
+    std::uint64_t served_ = 0;  ///< such tasks so far
     /// A thread that waits for the run and helps. Lies on that thread's stack, so that waiting needs no memory.
     struct WaitingThread {
         Doorbell* bell;

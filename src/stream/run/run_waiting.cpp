@@ -83,6 +83,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             interval = first_look;
             continue;
         }
+        const Idle idle(idle_);
         const bool something = waiter.wait_for(
             [&] { return over() || something_ready() || (stopping() && !told_to_stop) || backend_->has_news(); },
             backend_->look_again(interval), {what, 0});
@@ -143,8 +144,13 @@ std::optional<std::uint64_t> RunCore::turns_while_idle() {
     std::uint64_t sum = 0;
     {
         const std::lock_guard lock(lock_);
-        if (!ready_.empty() || serving_ != 0) return std::nullopt;
-        sum = made_ready_;
+        if (serving_ != 0) return std::nullopt;
+        sum += served_;
+    }
+    for (auto& stack : ready_) {
+        const auto pushed = stack.pushed_while_empty();
+        if (!pushed) return std::nullopt;
+        sum += *pushed;
     }
     bool idle = true;
     const auto add = [&](std::uint64_t turns) {

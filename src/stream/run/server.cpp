@@ -7,7 +7,7 @@ namespace {
 
 // then the target looks at its lanes and deques again: mail for its other stations waits there
 constexpr double task_ns = 30'000;
-constexpr unsigned picks_of_own = 16;  // then one from the run's queue, so that none waits for ever
+constexpr unsigned picks_of_own = 16;  // then the one that waits longest, so that none waits for ever
 
 std::uint64_t end_of_task() noexcept {
     static const double ticks_a_ns = 1 / Clock::nanoseconds(1);
@@ -15,6 +15,9 @@ std::uint64_t end_of_task() noexcept {
 }
 
 }  // namespace
+
+/// Of the thread: those who help begin again and again.
+static thread_local constinit unsigned picks = 0;
 
 thread_local constinit Server* Server::current = nullptr;
 
@@ -34,14 +37,6 @@ void Server::forget(Station& station) noexcept {
             *at = station.next_unlisted;
             return;
         }
-}
-
-void Server::keep(Station& station) {
-    try {
-        fresh_.push_back(&station);
-    } catch (const std::bad_alloc&) {  // the run's queue has room for all
-        run_.put_ready(station);
-    }
 }
 
 /// Takes the turn of a sink without a place, if that waits for a buffer and for nothing else.
@@ -65,9 +60,9 @@ void Server::run_handed_over() {
 }
 
 Station* Server::pick(Sources sources) {
-    const bool others_first = sources == Sources::all && ++picks_ % picks_of_own == 0;
+    const bool others_first = sources == Sources::all && ++picks % picks_of_own == 0;
     if (others_first)
-        if (Station* const station = run_.take_ready()) return station;
+        if (Station* const station = run_.take_oldest(*this)) return station;
     while (!local_.empty()) {
         Station* const station = local_.pop();
         if (station->home() == this) return station;  // else it has moved since
@@ -75,7 +70,7 @@ Station* Server::pick(Sources sources) {
     if (unlisted_ != nullptr) [[unlikely]]
         return std::exchange(unlisted_, unlisted_->next_unlisted);
     if (next_ != nullptr) return std::exchange(next_, nullptr);
-    return sources == Sources::all && !others_first ? run_.take_ready() : nullptr;
+    return sources == Sources::all ? run_.take_newest(*this) : nullptr;
 }
 
 void Server::run_one(Station& station) {
@@ -96,22 +91,12 @@ void Server::run_one(Station& station) {
             more = !moved && station.work(station.burst());
         } while (!more && !moved && !station.rest());
         if (moved) run_.move_on(station, true);
-        // or its buffers left the cache before they are read
-        else if (more && station.is_source() && run_.something_ready()) run_.put_ready(station);
-        else if (more) keep(station);
+        else if (more && station.is_source()) run_.put_ready(station);
+        else if (more) keep_behind(station);
     }
     running_ = false;
-    if (!fresh_.empty()) share_fresh(station);
-}
-
-/// The first that was made ready stays here; the others are for whoever is free.
-void Server::share_fresh(Station& ran) {
-    for (Station* const station : fresh_) {
-        if (next_ == nullptr) next_ = station;
-        else if (next_ == &ran) run_.put_ready(*std::exchange(next_, station));
-        else run_.put_ready(*station);
-    }
-    fresh_.clear();
+    if (next_ == nullptr) next_ = fresh_.take_newest();
+    while (Station* const fresh = fresh_.take_oldest()) run_.put_ready(*this, *fresh);
 }
 
 void Server::drain() {
@@ -141,7 +126,10 @@ bool Server::serve() {
 }
 
 void Server::hand_back() {
-    if (Station* const station = std::exchange(next_, nullptr)) run_.put_ready(*station);
+    Station* const station = std::exchange(next_, nullptr);
+    if (station == nullptr) return;
+    if (target_ == helper) run_.put_ready(*station);  // he may never come back
+    else run_.put_ready(*this, *station);
 }
 
 bool Server::help() {

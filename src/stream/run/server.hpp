@@ -1,11 +1,12 @@
 // What one thread has to run of one run: a target's thread, or a thread that helps while it waits for the run.
 //
-// A target's server keeps the placed stations that have something to do; only its thread touches it. Stations without a
-// place are in the run's own queue (run_core.hpp), and whoever makes one ready in the course of a firing keeps it for
-// itself, while its buffer is in the cache, unless there is more to do than that.
+// A target's server keeps the placed stations that have something to do; only its thread touches it. A station without
+// a place is run next by the thread that made it ready, while its buffer is in the cache. What else became ready in the
+// same firing waits in that thread's stack (ready_list.hpp): so a buffer goes through all filters on one thread, unless
+// another thread has nothing to do.
 #pragma once
 
-#include "stream/run/station.hpp"
+#include "stream/run/ready_list.hpp"
 
 namespace penstock::streaming {
 
@@ -33,8 +34,10 @@ class Server {
     void enqueue(Station& station) noexcept;
     /// It goes to another server.
     void forget(Station& station) noexcept;
-    /// A station without a place has something to do: this thread's, for now.
-    void keep(Station& station);
+    /// A station without a place got a buffer: it is this thread's, for now.
+    void keep(Station& station) noexcept { fresh_.push_newest(station); }
+    /// It got something else, or goes on: behind those that got buffers.
+    void keep_behind(Station& station) noexcept { fresh_.push_oldest(station); }
     bool running() const noexcept { return running_; }
     /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused
     /// stream. Not inside that firing: calls nested so deep outrun the processor's memory of return addresses (`./bench
@@ -85,20 +88,18 @@ class Server {
     enum class Sources : bool { own, all };
     Station* pick(Sources sources);
     void run_one(Station& station);
-    void share_fresh(Station& ran);
     bool has_own() const noexcept { return !local_.empty() || unlisted_ != nullptr; }
 
     RunCore& run_;
     int target_;
     alignas(64) bool running_ = false;  // what is above is read by others
     bool resuming_ = false;
-    unsigned picks_ = 0;
     RingQueue<Station*> local_;
     Station* next_ = nullptr;
     Station* unlisted_ = nullptr;  ///< those for which local_ could not grow
     Link* handed_by_ = nullptr;
     Block* handed_ = nullptr;
-    std::vector<Station*> fresh_;
+    ReadyList fresh_;  ///< became ready in the firing under way
     alignas(64) std::atomic<std::uint64_t> active_{0};
 };
 

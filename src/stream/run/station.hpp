@@ -282,6 +282,7 @@ class alignas(64) Station {
     bool moving = false;               ///< goes to next_home as soon as whoever runs it lets go of it
     bool moved = false;                ///< old homes may still have it in their lists
     Server* next_home = nullptr;
+    Station *older = nullptr, *newer = nullptr;  ///< in the list of ready stations that it is in
     Station* next_unlisted = nullptr;  ///< home's thread: behind it among those for which its list had no room
     OnFailure on_failure = OnFailure::stop;
 
