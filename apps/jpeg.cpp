@@ -54,9 +54,9 @@ bool read_header(jpeg_decompress_struct& decoder, Reports& reports, std::span<co
 
 constexpr std::size_t rows_at_once = 4;
 
-// libjpeg-turbo writes rows that begin at a multiple of 32 bytes around the caches, into memory, from where whoever reads
-// the picture next fetches them: a tile of 128 x 128 takes a fifth longer (`./bench tissue`). Such rows are decoded
-// elsewhere and copied, which takes a tenth of that.
+// libjpeg-turbo writes rows that begin at a multiple of 32 bytes around the caches, into memory, from where whoever
+// reads the picture next fetches them: a tile of 128 x 128 takes a fifth longer (`./bench tissue`). Such rows are
+// decoded elsewhere and copied, which takes a tenth of that.
 constexpr std::size_t alignment = 32;
 bool aligned(const void* row) noexcept { return reinterpret_cast<std::uintptr_t>(row) % alignment == 0; }
 std::size_t pitch_of(std::size_t bytes) noexcept { return (bytes + alignment - 1) / alignment * alignment; }

@@ -20,8 +20,8 @@ namespace penstock::streaming {
 Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes);
 
 class Pool;
-/// Another block that reads the same values, from the pool of whoever shares it. He gives the first one back himself and
-/// hands on only such others.
+/// Another block that reads the same values, from the pool of whoever shares it, who gives the first one back himself
+/// and hands on only such others.
 Block* share(Block* block, Pool& pool);
 
 class Server;
