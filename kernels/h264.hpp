@@ -91,9 +91,9 @@ struct EdgeFilter {
 /// `strong` filters are those of edges of macroblocks predicted from the same picture.
 struct LoopFilters {
     using Of = void (*)(Pixel* edge, Pitch pitch, const EdgeFilter& filter);
-    Of upright, upright_strong;  ///< the edge goes down: pixels left and right of it
-    Of level, level_strong;      ///< the edge goes right
-    Of upright_chroma, upright_chroma_strong, level_chroma, level_chroma_strong;
+    Of upright{}, upright_strong{};  ///< the edge goes down: pixels left and right of it
+    Of level{}, level_strong{};      ///< the edge goes right
+    Of upright_chroma{}, upright_chroma_strong{}, level_chroma{}, level_chroma_strong{};
 };
 LoopFilters loop_filters() noexcept;
 

@@ -1,6 +1,7 @@
 // Bits of a stream, most significant first, and the codes that H.264 writes them in (9.1).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,13 @@ class Bits {
         const auto rest = other.count_;
         put(static_cast<std::uint32_t>(other.held_ & ((std::uint64_t{1} << rest) - 1)), rest);
     }
+    /// The first `count` bits of these bytes.
+    void append(std::span<const std::uint8_t> bytes, std::size_t count) {
+        for (std::size_t i = 0; 8 * i < count; ++i) {
+            const int bits = static_cast<int>(std::min<std::size_t>(8, count - 8 * i));
+            put(static_cast<std::uint32_t>(bytes[i] >> (8 - bits)), bits);
+        }
+    }
     std::size_t count() const noexcept { return 8 * size_ + static_cast<std::size_t>(count_); }
     bool aligned() const noexcept { return count_ % 8 == 0; }
     /// A one and zeros up to the next byte.
@@ -48,11 +56,12 @@ class Bits {
         align();
     }
     void align() { put(0, (8 - count_ % 8) % 8); }
-    /// The bytes; only when aligned.
+    /// The bytes, the last one filled up with zeros.
     std::span<const std::uint8_t> bytes() {
         room();
         std::size_t end = size_;
-        for (int left = count_; left > 0; left -= 8) bytes_[end++] = static_cast<std::uint8_t>(held_ >> (left - 8));
+        for (int left = count_; left > 0; left -= 8)
+            bytes_[end++] = static_cast<std::uint8_t>(left >= 8 ? held_ >> (left - 8) : held_ << (8 - left));
         return {bytes_.data(), end};
     }
 

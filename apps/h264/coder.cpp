@@ -95,12 +95,23 @@ void put_rows(Bits& bits, std::span<const RowBits> rows, Type type) {
     if (skipped > 0) bits.put_unsigned(skipped);
 }
 
+// The filter of the next row changes three rows of pixels of this one.
+Picture::Area Coder::final_rows(int row) const noexcept {
+    const bool last = row == size().down() - 1;
+    return {0, 16 * size().across(), row == 0 ? 0 : 16 * row - 4, last ? 16 * row + 16 : 16 * row + 12};
+}
+
+// What lies between pixels needs three rows more below.
+void Coder::complete_halves(int row, int left, int right) const {
+    const Picture::Area rows = final_rows(row);
+    const bool last = row == size().down() - 1;
+    picture_.compute_halves(kernels_.interpolation,
+                            {left, right, row == 0 ? 0 : rows.top - 4, last ? rows.bottom : rows.bottom - 4});
+}
+
 void Coder::complete(int row) const {
-    // The filter of the next row changes three rows of pixels of this one.
-    const int last = size().down() - 1, first = row == 0 ? 0 : 16 * row - 4;
-    const int end = row == last ? 16 * size().down() : 16 * row + 12;
-    picture_.repeat_edges(first, end);
-    picture_.compute_halves(kernels_.interpolation, row == 0 ? 0 : first - 4, row == last ? end : end - 4);
+    picture_.repeat_edges(final_rows(row));
+    complete_halves(row, 0, 16 * size().across());
 }
 
 int Coder::rows_needed(int row) const noexcept {

@@ -82,13 +82,25 @@ class Coder {
         : kernels_{kernels}, settings_{settings}, place_{place}, quantisers_{quantisers}, source_{source},
           references_{references}, picture_{picture} {}
 
-    void prepare(int row, std::span<const std::uint8_t> file_picture) const { source_.take(row, file_picture); }
+    void prepare(int row, std::span<const std::uint8_t> file_picture) const {
+        source_.take(row, 0, size().across(), file_picture);
+    }
+    /// Of macroblocks [first, end).
+    void prepare(int row, int first, int end, std::span<const std::uint8_t> file_picture) const {
+        source_.take(row, first, end, file_picture);
+    }
     void decide(int x, int y) const;
     void reconstruct(int x, int y, Levels& levels) const;
     void write(int x, int y, const Levels& levels, RowBits& bits) const;
-    void filter(int row) const;
+    void filter(int row) const { filter(row, 0, size().across()); }
+    /// Of macroblocks [first, end), when the one before them is filtered.
+    void filter(int row, int first, int end) const;
     /// After the filter of the row: makes of it what a reference picture needs.
     void complete(int row) const;
+    /// The rows of pixels that are final when a row of macroblocks is filtered, and were not before.
+    Picture::Area final_rows(int row) const noexcept;
+    /// Of these, what lies between pixels in this area of columns (compute_halves()), when their edges are there.
+    void complete_halves(int row, int left, int right) const;
     /// The rows of macroblocks of a reference picture that have to be complete before this row can be decided.
     int rows_needed(int row) const noexcept;
 

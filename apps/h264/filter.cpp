@@ -35,6 +35,11 @@ int strength(const Macroblock& a, int a_block, const Macroblock& b, int b_block)
     return 0;
 }
 
+/// Whether no edge inside of it is filtered: it is one part without levels.
+bool is_smooth(const Macroblock& of) noexcept {
+    return of.from == From::others && of.parts == Parts::whole && (of.coded & 15) == 0;
+}
+
 class MacroblockFilter {
   public:
     MacroblockFilter(const kernels::h264::LoopFilters& with, const Picture& picture, int quantiser, int x, int y)
@@ -42,10 +47,9 @@ class MacroblockFilter {
           y_{y} {}
 
     void run() {
-        for (int edge = 0; edge < 4; ++edge)
-            if (edge > 0 || around_.left != nullptr) filter(true, edge);
-        for (int edge = 0; edge < 4; ++edge)
-            if (edge > 0 || around_.above != nullptr) filter(false, edge);
+        const int edges = is_smooth(*around_.here) ? 1 : 4;
+        for (int edge = around_.left != nullptr ? 0 : 1; edge < edges; ++edge) filter(true, edge);
+        for (int edge = around_.above != nullptr ? 0 : 1; edge < edges; ++edge) filter(false, edge);
     }
 
   private:
@@ -65,6 +69,7 @@ class MacroblockFilter {
         if (here.from == From::itself || other.from == From::itself) {
             strengths.fill(edge == 0 ? 4 : 3);
         } else {
+            if (is_smooth(here) && is_smooth(other) && strength(here, 0, other, 0) == 0) return;
             for (int i = 0; i < 4; ++i) {
                 const int block = upright ? 4 * i + edge : 4 * edge + i;
                 const int before = edge > 0 ? block - (upright ? 1 : 4) : upright ? 4 * i + 3 : 12 + i;
@@ -101,10 +106,9 @@ class MacroblockFilter {
 
 }  // namespace
 
-void Coder::filter(int row) const {
+void Coder::filter(int row, int first, int end) const {
     if (!settings_.loop_filter) return;
-    for (int x = 0; x < size().across(); ++x)
-        MacroblockFilter(kernels_.loop_filters, picture_, quantisers_.luma, x, row).run();
+    for (int x = first; x < end; ++x) MacroblockFilter(kernels_.loop_filters, picture_, quantisers_.luma, x, row).run();
 }
 
 }  // namespace penstock::apps::h264

@@ -29,34 +29,40 @@ Plane plane(Pixel* memory, const Extent& extent) noexcept {
     return {memory + around * pitch + around, pitch};
 }
 
-/// Copies rows [first, end) of a plane of columns x rows, repeating the last column and row up to the wide columns.
-void take_plane(const Plane& to, const std::uint8_t* from, int columns, int rows, int wide, int first,
-                int end) noexcept {
-    for (int y = first; y < end; ++y) {
-        const auto* row = from + static_cast<std::size_t>(std::min(y, rows - 1)) * static_cast<std::size_t>(columns);
-        std::memcpy(to.at(0, y), row, static_cast<std::size_t>(columns));
-        std::memset(to.at(columns, y), row[columns - 1], static_cast<std::size_t>(wide - columns));
+/// A plane as files have it.
+struct FilePlane {
+    const std::uint8_t* pixels;
+    int columns, rows;
+};
+
+/// Copies an area, in which the last column and row are repeated.
+void take_plane(const Plane& to, const FilePlane& from, const Picture::Area& area) noexcept {
+    const int copied = std::clamp(from.columns - area.left, 0, area.right - area.left);
+    for (int y = area.top; y < area.bottom; ++y) {
+        const auto* row =
+            from.pixels + static_cast<std::size_t>(std::min(y, from.rows - 1)) * static_cast<std::size_t>(from.columns);
+        if (copied > 0) std::memcpy(to.at(area.left, y), row + area.left, static_cast<std::size_t>(copied));
+        std::memset(to.at(area.left + copied, y), row[from.columns - 1],
+                    static_cast<std::size_t>(area.right - area.left - copied));
     }
 }
 
-/// Repeats the first and the last pixel of these rows.
-void repeat_sides(const Plane& plane, int columns, int around, int first, int end) noexcept {
-    for (int y = first; y < end; ++y) {
-        std::memset(plane.at(-around, y), *plane.at(0, y), static_cast<std::size_t>(around));
-        std::memset(plane.at(columns, y), *plane.at(columns - 1, y), static_cast<std::size_t>(around));
+/// Repeats the edges of a plane of so many columns and rows that the area touches.
+void repeat_around(const Plane& plane, int columns, int rows, int around, Picture::Area area) noexcept {
+    const auto side = static_cast<std::size_t>(around);
+    for (int y = area.top; y < area.bottom; ++y) {
+        if (area.left == 0) std::memset(plane.at(-around, y), *plane.at(0, y), side);
+        if (area.right == columns) std::memset(plane.at(columns, y), *plane.at(columns - 1, y), side);
     }
-}
-
-/// Copies a row with its margins to the rows [first, end).
-void repeat_row(const Plane& plane, int columns, int around, int row, int first, int end) noexcept {
-    for (int y = first; y < end; ++y)
-        std::memcpy(plane.at(-around, y), plane.at(-around, row), static_cast<std::size_t>(columns + 2 * around));
-}
-
-void repeat_around(const Plane& plane, int columns, int rows, int around, int first, int end) noexcept {
-    repeat_sides(plane, columns, around, first, end);
-    if (first == 0) repeat_row(plane, columns, around, 0, -around, 0);
-    if (end == rows) repeat_row(plane, columns, around, rows - 1, rows, rows + around);
+    if (area.left == 0) area.left = -around;
+    if (area.right == columns) area.right = columns + around;
+    const auto repeat = [&](int row, int first, int end) {
+        for (int y = first; y < end; ++y)
+            std::memcpy(plane.at(area.left, y), plane.at(area.left, row),
+                        static_cast<std::size_t>(area.right - area.left));
+    };
+    if (area.top == 0) repeat(0, -around, 0);
+    if (area.bottom == rows) repeat(rows - 1, rows, rows + around);
 }
 
 }  // namespace
@@ -68,14 +74,15 @@ Source::Source(Size size) : size_{size} {
     planes_ = {plane(at, luma), plane(at + luma.bytes(), chroma), plane(at + luma.bytes() + chroma.bytes(), chroma)};
 }
 
-void Source::take(int row, std::span<const std::uint8_t> picture) noexcept {
-    take_plane(planes_[0], picture.data(), size_.columns, size_.rows, 16 * size_.across(), 16 * row, 16 * row + 16);
-    const int columns = (size_.columns + 1) / 2, rows = (size_.rows + 1) / 2;
-    const auto chroma = static_cast<std::size_t>(columns) * static_cast<std::size_t>(rows);
-    const auto* first = picture.data() + static_cast<std::size_t>(size_.columns) * static_cast<std::size_t>(size_.rows);
-    for (std::size_t colour = 0; colour < 2; ++colour)
-        take_plane(planes_[1 + colour], first + colour * chroma, columns, rows, 8 * size_.across(), 8 * row,
-                   8 * row + 8);
+void Source::take(int row, int first, int end, std::span<const std::uint8_t> picture) noexcept {
+    const Size& size = size_;
+    take_plane(planes_[0], {picture.data(), size.columns, size.rows}, {16 * first, 16 * end, 16 * row, 16 * row + 16});
+    FilePlane chroma{picture.data() + static_cast<std::size_t>(size.columns) * static_cast<std::size_t>(size.rows),
+                     (size.columns + 1) / 2, (size.rows + 1) / 2};
+    for (std::size_t colour = 0; colour < 2; ++colour) {
+        take_plane(planes_[1 + colour], chroma, {8 * first, 8 * end, 8 * row, 8 * row + 8});
+        chroma.pixels += static_cast<std::size_t>(chroma.columns) * static_cast<std::size_t>(chroma.rows);
+    }
 }
 
 std::size_t Picture::bytes(Size size) noexcept {
@@ -113,20 +120,22 @@ Pixel* Picture::unfiltered(int row, int plane) const noexcept {
     return unfiltered_ + 32 * across * row + (plane == 0 ? 0 : 16 * across + (plane - 1) * 8 * across);
 }
 
-void Picture::repeat_edges(int first_row, int end_row) const noexcept {
+void Picture::repeat_edges(const Area& area) const noexcept {
     const int columns = 16 * size_.across(), rows = 16 * size_.down();
-    repeat_around(planes_[0], columns, rows, margin, first_row, end_row);
+    repeat_around(planes_[0], columns, rows, margin, area);
     for (std::size_t colour = 4; colour < 6; ++colour)
-        repeat_around(planes_[colour], columns / 2, rows / 2, margin / 2, first_row / 2, end_row / 2);
+        repeat_around(planes_[colour], columns / 2, rows / 2, margin / 2,
+                      {area.left / 2, area.right / 2, area.top / 2, area.bottom / 2});
 }
 
-void Picture::compute_halves(const kernels::h264::Interpolation& with, int first_row, int end_row) const noexcept {
+void Picture::compute_halves(const kernels::h264::Interpolation& with, const Area& area) const noexcept {
     const int columns = 16 * size_.across(), rows = 16 * size_.down(), around = reach + 2;
-    if (first_row == 0) first_row = -around;
-    if (end_row == rows) end_row = rows + around;
-    for (int y = first_row; y < end_row; ++y)
-        with.halves(planes_[0].at(-around, y), planes_[0].pitch, planes_[1].at(-around, y), planes_[2].at(-around, y),
-                    planes_[3].at(-around, y), static_cast<std::size_t>(columns + 2 * around));
+    const int left = area.left == 0 ? -around : area.left,
+              right = area.right == columns ? columns + around : area.right;
+    const int top = area.top == 0 ? -around : area.top, bottom = area.bottom == rows ? rows + around : area.bottom;
+    for (int y = top; y < bottom; ++y)
+        with.halves(planes_[0].at(left, y), planes_[0].pitch, planes_[1].at(left, y), planes_[2].at(left, y),
+                    planes_[3].at(left, y), static_cast<std::size_t>(right - left));
 }
 
 void Picture::copy_to(std::span<std::uint8_t> picture) const noexcept {

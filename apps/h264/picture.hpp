@@ -45,8 +45,8 @@ inline constexpr int reach = margin - 6;
 class Source {
   public:
     explicit Source(Size size);
-    /// Copies the rows of one row of macroblocks from a picture as files have it.
-    void take(int row, std::span<const std::uint8_t> picture) noexcept;
+    /// Copies macroblocks [first, end) of a row from a picture as files have it.
+    void take(int row, int first, int end, std::span<const std::uint8_t> picture) noexcept;
     const Plane& luma() const noexcept { return planes_[0]; }
     const Plane& chroma(int colour) const noexcept { return planes_[static_cast<std::size_t>(1 + colour)]; }
 
@@ -75,11 +75,15 @@ class Picture {
     /// Stands for a row of macroblocks that is filtered and complete, where somebody waits for that.
     std::span<std::byte> mark(int row) const noexcept;
 
-    /// Repeats the edges around these rows of pixels of luminance, and of chrominance beside them. Both are even.
-    void repeat_edges(int first_row, int end_row) const noexcept;
-    /// Computes what lies between pixels in these rows, for which three rows more must be there below, with their
-    /// edges. Above the first row and below the last one as far as the margin allows.
-    void compute_halves(const kernels::h264::Interpolation& with, int first_row, int end_row) const noexcept;
+    /// Pixels of luminance; chrominance lies beside them.
+    struct Area {
+        int left, right, top, bottom;  ///< right and bottom are the first outside; all are even
+    };
+    /// Repeats the edges of the picture that the area touches.
+    void repeat_edges(const Area& area) const noexcept;
+    /// Computes what lies between pixels in the area, and around it as far as the margin allows where it touches an
+    /// edge of the picture. Two pixels around it on the left and above, three on the right and below must be there.
+    void compute_halves(const kernels::h264::Interpolation& with, const Area& area) const noexcept;
     void copy_to(std::span<std::uint8_t> picture) const noexcept;
 
   private:

@@ -8,6 +8,7 @@
 #include "apps/compare.hpp"
 #include "apps/h264/film.hpp"
 #include "apps/h264/h264.hpp"
+#include "apps/h264/ranks.hpp"
 #include "apps/measure.hpp"
 #include "apps/picture.hpp"
 #include "penstock/machine.hpp"
@@ -98,20 +99,27 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     if (clip.count() == 0) throw SettingError("h264", "input", "give it a film with at least one picture");
 
     struct Form {
-        const char* name;
-        std::function<void(const Job&)> encode;
+        std::string name;
+        std::function<double(Stream&)> encode;  ///< gives the seconds that it took
         Stream stream;
     };
-    std::vector<Form> forms = {{"serial", serial, {}},
-                               {"wavefront", [&](const Job& job) { wavefront(job, machine); }, {}},
-                               {"dependent", [&](const Job& job) { dependent(job, machine); }, {}}};
+    const auto timed = [&](const std::function<void(const Job&)>& encode, bool keep_decoded = false) {
+        return [&, encode, keep_decoded](Stream& stream) {
+            const Job job = job_of(clip, how, stream, keep_decoded);
+            return seconds_of([&] { encode(job); });
+        };
+    };
+    const auto by_tasks = [&](const Job& job) { dependent(job, machine); };
+    std::vector<Form> forms = {{"serial", timed(serial, true), {}},
+                               {"wavefront", timed([&](const Job& job) { wavefront(job, machine); }), {}}};
+    const RankOptions ranks{.ranks = machine.targets() + 1};
+    for (const auto variant : {Variant::shared, Variant::bulk, Variant::push, Variant::multicast})
+        forms.push_back({std::string(name(variant)),
+                         [&, variant](Stream& stream) { return over_ranks(clip, how, variant, ranks, stream); },
+                         {}});
+    forms.push_back({"dependent", timed(by_tasks), {}});
     std::vector<Way> ways;
-    for (Form& form : forms)
-        ways.push_back({form.name, [] {},
-                        [&] {
-                            const Job job = job_of(clip, how, form.stream, &form == &forms.front());
-                            return seconds_of([&] { form.encode(job); });
-                        }});
+    for (Form& form : forms) ways.push_back({form.name, [] {}, [&] { return form.encode(form.stream); }});
     RunResult result;
     result.app = "h264";
     result.workers = machine.targets() + 1;
@@ -119,7 +127,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.timings = measure(ways, settings.repetitions, progress);
     const Stream& stream = forms.front().stream;
     for (std::size_t i = 1; i < forms.size(); ++i)
-        result.checks.push_back(same_bits<std::uint8_t>("bytes of " + std::string(forms[i].name) + " that differ",
+        result.checks.push_back(same_bits<std::uint8_t>("bytes of " + forms[i].name + " that differ",
                                                         forms[i].stream.bytes, stream.bytes, "serial"));
     const double seconds = static_cast<double>(clip.count()) * clip.rate.seconds / clip.rate.pictures;
     result.checks.push_back(slices(clip, stream.bytes));
@@ -129,7 +137,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                        {"PSNR of luminance", number(luma_psnr(clip, stream.decoded), "%.2f dB")}};
     if (!text_of(settings, "output").empty()) {
         if (text_of(settings, "input").empty()) throw SettingError("h264", "output", "name an input, too");
-        const std::size_t written = encode_file(settings, how, forms.back().encode);
+        const std::size_t written = encode_file(settings, how, by_tasks);
         result.findings.push_back({"written", std::to_string(written) + " pictures to " + text_of(settings, "output")});
     }
     if (settings.keep_arrays) {

@@ -1,6 +1,7 @@
 #include "apps/h264/sequence.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "penstock/error.hpp"
@@ -77,17 +78,17 @@ Common::Common(const Job& job)
       quantisers{Quantisers{job.settings.quantiser}, Quantisers{std::min(51, job.settings.quantiser + 2)},
                  Quantisers{std::max(0, job.settings.quantiser - 3)}} {}
 
-Work::Work(const Common& common, const Planned& planned, std::shared_ptr<Picture> before,
+Work::Work(const Common& common, const Planned& of_plan, std::shared_ptr<Picture> before,
            std::shared_ptr<Picture> behind, std::shared_ptr<Picture> of, Source& source)
-    : shown{planned.shown}, earlier_picture{std::move(before)}, later_picture{std::move(behind)},
-      picture{std::move(of)}, coder{common.kernels, common.settings,
-                                    planned.place,  common.of(planned.place.type),
-                                    source,         {earlier_picture.get(), later_picture.get()},
-                                    *picture} {}
+    : planned{of_plan}, earlier_picture{std::move(before)}, later_picture{std::move(behind)}, picture{std::move(of)},
+      coder{common.kernels, common.settings,
+            planned.place,  common.of(planned.place.type),
+            source,         {earlier_picture.get(), later_picture.get()},
+            *picture} {}
 
-Encoded Work::encoded(const Common& common, std::span<const RowBits> rows) const {
-    const Place& place = coder.place();
-    Encoded encoded{shown, place, {}};
+Encoded encoded_of(const Common& common, const Planned& planned, std::span<const RowBits> rows) {
+    const Place& place = planned.place;
+    Encoded encoded{planned.shown, place, {}};
     if (place.idr) {
         encoded.units.push_back(sequence_parameters(common.size, common.rate, common.settings));
         encoded.units.push_back(picture_parameters());
@@ -102,6 +103,7 @@ Encoded Work::encoded(const Common& common, std::span<const RowBits> rows) const
 std::shared_ptr<Picture> References::unused() {
     for (const auto& one : all_)
         if (one.use_count() == 1) return one;
+    if (fixed_) throw std::logic_error("h264: more pictures are under way than there is memory for");
     all_.push_back(std::make_shared<Picture>(common_.size));
     return all_.back();
 }
@@ -166,7 +168,7 @@ void serial(const Job& job) {
             if (planned->place.reference) work.coder.complete(y);
         }
         waiting.forget(planned->shown);
-        job.push(work.encoded(common, rows), *work.picture);
+        job.push(encoded_of(common, work.planned, rows), *work.picture);
     }
 }
 

@@ -69,25 +69,31 @@ struct Common {
 
 /// A picture while it is encoded, with what it refers to.
 struct Work {
-    Work(const Common& common, const Planned& planned, std::shared_ptr<Picture> before, std::shared_ptr<Picture> behind,
+    Work(const Common& common, const Planned& of_plan, std::shared_ptr<Picture> before, std::shared_ptr<Picture> behind,
          std::shared_ptr<Picture> picture, Source& source);
-    std::size_t shown;
+    Planned planned;
     std::shared_ptr<Picture> earlier_picture, later_picture, picture;
     Coder coder;
-    /// Units of this picture, whose rows have been written.
-    Encoded encoded(const Common& common, std::span<const RowBits> rows) const;
 };
+
+/// The units of a picture whose rows have been written. Each row may be in several pieces side by side.
+Encoded encoded_of(const Common& common, const Planned& planned, std::span<const RowBits> rows);
 
 /// Hands out the reference pictures of the pictures of a job, which are asked for in the order of encoding.
 class References {
   public:
     explicit References(const Common& common) : common_{common} {}
+    /// Only these: of two pictures under way `most_pictures` are enough.
+    References(const Common& common, std::vector<std::shared_ptr<Picture>> pictures)
+        : common_{common}, all_{std::move(pictures)}, fixed_{true} {}
+    static constexpr std::size_t most_pictures = 6;
     Work begin(const Planned& planned, Source& source);
 
   private:
     std::shared_ptr<Picture> unused();
     const Common& common_;
     std::vector<std::shared_ptr<Picture>> all_;
+    bool fixed_ = false;
     std::shared_ptr<Picture> earlier_, later_;  ///< the last but one, the last reference picture
 };
 

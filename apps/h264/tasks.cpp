@@ -120,8 +120,8 @@ void dependent(const Job& job, Machine& machine, int macroblocks) {
     const auto hand_over = [&] {
         UnderWay& first = under_way.front();
         first.end.wait(help);
-        job.push(first.work.encoded(common, first.rows), *first.work.picture);
-        waiting.forget(first.work.shown);
+        job.push(encoded_of(common, first.work.planned, first.rows), *first.work.picture);
+        waiting.forget(first.work.planned.shown);
         under_way.pop_front();
     };
     try {
@@ -163,8 +163,8 @@ void wavefront(const Job& job, Machine& machine) {
                                          inout(picture.work.picture->mark(y)), &picture, static_cast<std::int32_t>(y));
             machine.barrier();
         }
-        job.push(picture.work.encoded(common, picture.rows), *picture.work.picture);
-        waiting.forget(picture.work.shown);
+        job.push(encoded_of(common, picture.work.planned, picture.rows), *picture.work.picture);
+        waiting.forget(picture.work.planned.shown);
     }
 }
 
