@@ -3,6 +3,7 @@
 #include <nanobind/stl/array.h>
 
 #include "penstock/described_filter.hpp"
+#include "stream/buffers/pool.hpp"
 
 namespace penstock::python {
 namespace {

@@ -74,8 +74,8 @@ void give_back(Block* block) noexcept {
     if (storage != &block->own) recycle(block);
 }
 
-Block* share(Block* block, Pool& pool) {
-    Block* const other = patiently([&] { return pool.get_envelope(); });
+/// Makes `other` read the values of `block`.
+static Block* share_with(Block* other, Block* block) {
     other->kind = block->kind;
     other->order = block->order;
     other->data = block->data;
@@ -88,6 +88,14 @@ Block* share(Block* block, Pool& pool) {
     other->storage = block->storage;
     block->storage->readers.fetch_add(1, std::memory_order_relaxed);
     return other;
+}
+
+Block* share(Block* block, Pool& pool) {
+    return share_with(patiently([&] { return pool.get_envelope(); }), block);
+}
+
+Block* share(Block* block) {
+    return share_with(patiently([] { return std::make_unique<Block>(); }).release(), block);
 }
 
 void own_values(Block* block) {

@@ -23,6 +23,8 @@ class Pool;
 /// Another block that reads the same values, from the pool of whoever shares it, who gives the first one back himself
 /// and hands on only such others.
 Block* share(Block* block, Pool& pool);
+/// The same for who has no pool: the other is nobody's.
+Block* share(Block* block);
 
 class Server;
 class Station;
