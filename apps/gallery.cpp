@@ -111,7 +111,7 @@ std::span<const App> gallery() {
          motion::run},
         {"h264",
          "an H.264 encoder: macroblocks as tasks, bands of the picture over ranks, and as a graph of filters",
-         {"serial", "wavefront", "shared", "bulk", "push", "multicast", "dependent"},
+         {"serial", "wavefront", "shared", "bulk", "push", "multicast", "streams", "dependent"},
          h264::run,
          texts_of_h264()},
         {"ofdm",

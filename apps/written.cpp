@@ -6,6 +6,7 @@
 #include "apps/addition/streams.hpp"
 #include "apps/colour/colour.hpp"
 #include "apps/edge/streams.hpp"
+#include "apps/h264/streams.hpp"
 #include "apps/ofdm/ofdm.hpp"
 #include "apps/synthetic/synthetic.hpp"
 #include "penstock/error.hpp"
@@ -46,6 +47,7 @@ void add_components(Components& components) {
     addition::add_components(components);
     colour::add_components(components);
     edge::add_components(components);
+    h264::add_components(components);
     ofdm::add_components(components);
     synthetic::add_components(components);
 #if defined(PENSTOCK_APPS_JPEG)

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "apps/h264/film.hpp"
+#include "apps/picture.hpp"
 #include "apps/random.hpp"
 #include "kernels/tile.hpp"
 
@@ -86,6 +87,13 @@ Clip made_clip(view<const std::uint8_t, 2> photograph, Size size, std::size_t co
     return clip;
 }
 
+Clip made_clip(Size size, std::size_t count, std::uint32_t seed) {
+    constexpr std::size_t room = 64;  // to move
+    return made_clip(
+        spots(static_cast<std::size_t>(size.rows) + room, static_cast<std::size_t>(size.columns) + room, seed).all(),
+        size, count, seed);
+}
+
 Clip read_clip(const std::string& path, std::size_t most, Size raw_size) {
     FilmReader reader{path, raw_size};
     Clip clip{reader.size(), reader.rate(), {}};
@@ -104,16 +112,20 @@ void Stream::take(const Encoded& picture) {
     sizes[picture.shown] = picture.bytes();
 }
 
+std::function<bool(std::vector<std::uint8_t>&)> pictures_of(std::shared_ptr<const Clip> clip) {
+    return [clip = std::move(clip), next = std::size_t{0}](std::vector<std::uint8_t>& picture) mutable {
+        if (next == clip->count()) return false;
+        const auto from = clip->picture(next++);
+        picture.assign(from.begin(), from.end());
+        return true;
+    };
+}
+
 Job job_of(const Clip& clip, const EncoderSettings& settings, Stream& stream, bool keep_decoded) {
     stream = {};
     if (keep_decoded) stream.decoded.resize(clip.pictures.size());
     Job job{clip.size, clip.rate, settings, {}, {}};
-    job.pull = [&clip, next = std::size_t{0}](std::vector<std::uint8_t>& picture) mutable {
-        if (next == clip.count()) return false;
-        const auto from = clip.picture(next++);
-        picture.assign(from.begin(), from.end());
-        return true;
-    };
+    job.pull = pictures_of({std::shared_ptr<const Clip>(), &clip});
     job.push = [&clip, &stream, keep_decoded](const Encoded& picture, const Picture& decoded) {
         stream.take(picture);
         const std::size_t bytes = clip.size.bytes();

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct Clip {
 /// A window that moves and grows over a photograph (rows x 3 columns, red, green and blue, not empty), by parts of
 /// pixels, with a smaller one that moves its own way in front of it, and a little noise.
 Clip made_clip(view<const std::uint8_t, 2> photograph, Size size, std::size_t count, std::uint32_t seed);
+/// The same of a made photograph.
+Clip made_clip(Size size, std::size_t count, std::uint32_t seed);
 /// At most so many pictures of a file. Throws as FilmReader.
 Clip read_clip(const std::string& path, std::size_t most, Size raw_size);
 
@@ -34,6 +38,9 @@ struct Stream {
     std::vector<std::size_t> sizes;     ///< of each picture, in the order in which they are shown
     void take(const Encoded& picture);
 };
+
+/// One after the other, as Job::pull.
+std::function<bool(std::vector<std::uint8_t>&)> pictures_of(std::shared_ptr<const Clip> clip);
 
 /// A job that reads the clip and fills the stream. Both must outlive it.
 Job job_of(const Clip& clip, const EncoderSettings& settings, Stream& stream, bool keep_decoded);

@@ -9,8 +9,8 @@
 #include "apps/h264/film.hpp"
 #include "apps/h264/h264.hpp"
 #include "apps/h264/ranks.hpp"
+#include "apps/h264/streams.hpp"
 #include "apps/measure.hpp"
-#include "apps/picture.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::h264 {
@@ -58,7 +58,7 @@ Clip clip_of(Settings& settings) {
         const auto& shape = std::ranges::find(settings.inputs, "photograph", &Array::name)->shape;
         return made_clip({photograph->data(), {shape[0], 3 * shape[1]}}, size, count, settings.seed);
     }
-    return made_clip(spots(settings.rows + 64, settings.columns + 64, settings.seed).all(), size, count, settings.seed);
+    return made_clip(size, count, settings.seed);
 }
 
 /// The whole file, not only the pictures that were timed.
@@ -117,6 +117,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         forms.push_back({std::string(name(variant)),
                          [&, variant](Stream& stream) { return over_ranks(clip, how, variant, ranks, stream); },
                          {}});
+    forms.push_back({"streams", timed([&](const Job& job) { streamed(job, machine, machine.targets() + 1); }), {}});
     forms.push_back({"dependent", timed(by_tasks), {}});
     std::vector<Way> ways;
     for (Form& form : forms) ways.push_back({form.name, [] {}, [&] { return form.encode(form.stream); }});

@@ -144,32 +144,42 @@ void Waiting::forget(std::size_t shown) {
         if (kept->shown == shown) kept->used = false;
 }
 
-void serial(const Job& job) {
-    check(job);
-    const Common common{job};
-    Waiting waiting{job};
-    References references{common};
-    Source source{job.size};
-    std::vector<RowBits> rows(static_cast<std::size_t>(job.size.down()));
-    Levels levels;
-    while (const auto planned = waiting.next()) {
-        const Work work = references.begin(*planned, source);
-        const auto from = waiting.file_picture(planned->shown);
-        for (int y = 0; y < job.size.down(); ++y) {
-            RowBits& bits = rows[static_cast<std::size_t>(y)];
+Encoder::Encoder(Job job)
+    : job_{(check(job), std::move(job))}, common_{job_}, planner_{job_.settings}, references_{common_},
+      source_{job_.size}, rows_(static_cast<std::size_t>(job_.size.down())) {}
+
+void Encoder::add(std::vector<std::uint8_t> file_picture) {
+    waiting_[added_++] = std::move(file_picture);
+    encode(planner_.add());
+}
+
+void Encoder::finish() { encode(planner_.finish()); }
+
+void Encoder::encode(const std::vector<Planned>& all) {
+    for (const Planned& planned : all) {
+        const Work work = references_.begin(planned, source_);
+        const auto& from = waiting_.at(planned.shown);
+        for (int y = 0; y < job_.size.down(); ++y) {
+            RowBits& bits = rows_[static_cast<std::size_t>(y)];
             bits.clear();
             work.coder.prepare(y, from);
-            for (int x = 0; x < job.size.across(); ++x) {
+            for (int x = 0; x < job_.size.across(); ++x) {
                 work.coder.decide(x, y);
-                work.coder.reconstruct(x, y, levels);
-                work.coder.write(x, y, levels, bits);
+                work.coder.reconstruct(x, y, levels_);
+                work.coder.write(x, y, levels_, bits);
             }
             work.coder.filter(y);
-            if (planned->place.reference) work.coder.complete(y);
+            if (planned.place.reference) work.coder.complete(y);
         }
-        waiting.forget(planned->shown);
-        job.push(encoded_of(common, work.planned, rows), *work.picture);
+        waiting_.erase(planned.shown);
+        job_.push(encoded_of(common_, planned, rows_), *work.picture);
     }
+}
+
+void serial(const Job& job) {
+    Encoder encoder{job};
+    for (std::vector<std::uint8_t> picture; job.pull(picture);) encoder.add(std::move(picture));
+    encoder.finish();
 }
 
 }  // namespace penstock::apps::h264

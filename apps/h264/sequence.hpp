@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -120,7 +121,28 @@ class Waiting {
     std::vector<std::unique_ptr<Kept>> kept_;
 };
 
-/// One thread, picture after picture.
+/// One thread, picture after picture, as they come.
+class Encoder {
+  public:
+    /// `pull` of the job is not used. Throws as check(Job).
+    explicit Encoder(Job job);
+    void add(std::vector<std::uint8_t> file_picture);
+    void finish();
+
+  private:
+    void encode(const std::vector<Planned>& planned);
+    Job job_;
+    Common common_;
+    Planner planner_;
+    References references_;
+    Source source_;
+    Levels levels_;
+    std::vector<RowBits> rows_;
+    std::map<std::size_t, std::vector<std::uint8_t>> waiting_;  ///< by number
+    std::size_t added_ = 0;
+};
+
+/// The same, for all pictures of a job.
 void serial(const Job& job);
 
 }  // namespace penstock::apps::h264

@@ -3,11 +3,11 @@
 import itertools
 import os
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import penstock
+from h264_films import film_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -122,11 +122,6 @@ def films(draw):
 def test_every_film_with_every_setting_is_decoded_as_the_encoder_says(machine, film):
     columns, rows, pictures, how = film
     check_decoders(encoded(machine, columns, rows, how, pictures), columns, rows)
-
-
-def film_file(path: Path, pictures: np.ndarray, columns: int, rows: int) -> Path:
-    path.write_bytes(f"YUV4MPEG2 W{columns} H{rows} F30:1 Ip C420\n".encode() + b"".join(b"FRAME\n" + one.tobytes() for one in pictures))
-    return path
 
 
 @pytest.mark.parametrize("b_pictures", [0, 3])

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "apps/h264/h264.hpp"
+#include "apps/h264/streams.hpp"
 #include "apps/picture.hpp"
 #include "kernels/instruction_set.hpp"
 #include "penstock/machine.hpp"
@@ -95,13 +96,14 @@ TEST(H264, refuses_what_it_cannot_encode) {
 class Forms : public testing::TestWithParam<int> {};
 
 // Sizes of one macroblock and of many, settings of every kind.
-TEST_P(Forms, of_tasks_give_the_bytes_of_the_sequential_one) {
+TEST_P(Forms, of_tasks_and_filters_give_the_bytes_of_the_sequential_one) {
     penstock::Machine machine{{.targets = GetParam()}};
     const std::map<std::string, std::string> kinds[] = {
         {{"effort", "fast"}},
         {{"range", "16"}, {"b_pictures", "2"}, {"period", "4"}},
         {{"effort", "thorough"}, {"loop_filter", "0"}, {"quantiser", "8"}}};
-    for (const auto& [columns, rows, count] : {std::array{16, 16, 3}, std::array{34, 100, 5}, std::array{150, 70, 7}}) {
+    for (const auto& [columns, rows, count] :
+         {std::array{16, 16, 3}, std::array{34, 100, 5}, std::array{150, 70, 7}, std::array{16, 1100, 2}}) {
         const Clip film = clip(columns, rows, static_cast<std::size_t>(count));
         for (const auto& kind : kinds) {
             const Stream wanted = encoded(film, settings(kind));
@@ -111,6 +113,7 @@ TEST_P(Forms, of_tasks_give_the_bytes_of_the_sequential_one) {
                 EXPECT_EQ(found.decoded, wanted.decoded) << form << " " << columns << " x " << rows;
             };
             same("wavefront", [&](const Job& job) { wavefront(job, machine); });
+            for (const int copies : {1, 2}) same("streams", [&](const Job& job) { streamed(job, machine, copies); });
             for (const int macroblocks : {1, 3})
                 same("dependent", [&](const Job& job) { dependent(job, machine, macroblocks); });
         }
