@@ -20,9 +20,9 @@ namespace penstock::apps::h264 {
 
 // Each of these pulls all pictures of a job and pushes them encoded, as serial() does, and throws what it throws.
 
-/// Tagged calls, of so many macroblocks side by side each, whose order follows from their tags; several pictures at
-/// once, as far as they wait for no other. Throws TaskFailed.
-void dependent(const Job& job, Machine& machine, int macroblocks = 4);
+/// Tagged calls, of so many macroblocks side by side each (0: as many as keep all workers busy), whose order follows
+/// from their tags; several pictures at once, as far as they wait for no other. Throws TaskFailed.
+void dependent(const Job& job, Machine& machine, int macroblocks = 0);
 /// Tagged calls, of one macroblock each, diagonal after diagonal with a barrier behind each, as TPC's port of x264.
 void wavefront(const Job& job, Machine& machine);
 

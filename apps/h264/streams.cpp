@@ -1,5 +1,8 @@
 #include "apps/h264/streams.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -10,16 +13,19 @@
 namespace penstock::apps::h264 {
 namespace {
 
-using Token = penstock::Buffer<std::uint8_t>;
-
-/// A buffer that says no more than which picture and which row.
-void tell(Output<std::uint8_t>& output, Flight& flight, int row = 0) {
-    auto token = output.make(1);
-    token.edit_tags().user = {reinterpret_cast<std::uintptr_t>(&flight), static_cast<std::uint64_t>(row)};
-    output.write(std::move(token));
+void tell(Output<Step>& output, Flight& flight, int row) {
+    auto step = output.make(1);
+    step.edit()[0] = {&flight, row, getpid()};
+    step.edit_tags().user[0] = flight.number;
+    output.write(std::move(step));
 }
-Flight& flight_of(const Token& token) noexcept { return *reinterpret_cast<Flight*>(token.tags().user[0]); }
-int row_of(const Token& token) noexcept { return static_cast<int>(token.tags().user[1]); }
+
+const Step& here(const Step& step) {
+    if (step.process != getpid())
+        throw UsageError("h264: the filters of the encoder share a picture, so they cannot run in worker processes");
+    return step;
+}
+Step read(Input<Step>& input) { return here(input.read()[0]); }
 
 }  // namespace
 
@@ -47,11 +53,10 @@ bool Read::operator()() {
 }
 
 void Plan::operator()() {
-    const auto planes = picture.read();
-    if (const auto end = ended.read(); end.tags().user[0] != 0) {
-        Flight& flight = flight_of(end);
-        flight.earlier = flight.later = nullptr;
-        under_way_.erase(&flight);
+    auto planes = picture.read();
+    if (Flight* const flight = read(ended).flight; flight != nullptr) {
+        flight->earlier = flight->later = nullptr;
+        under_way_.erase(flight);
     }
     if (common_ == nullptr) {
         Job job;
@@ -65,7 +70,7 @@ void Plan::operator()() {
         references_.emplace(*common_);
     }
     if (planes.size() != common_->size.bytes()) throw UsageError("h264: all pictures of a film must have one size");
-    waiting_[came_++].assign(planes.span().begin(), planes.span().end());
+    waiting_[came_++] = std::move(planes);
     begin(planner_->add());
 }
 
@@ -80,83 +85,90 @@ void Plan::begin(const std::vector<Planned>& all) {
                                                      both            ? earlier_
                                                      : one.place.idr ? nullptr
                                                                      : later_,
-                                                     both ? later_ : nullptr);
+                                                     both ? later_ : nullptr, number_++);
         waiting_.erase(one.shown);
-        flight->number = number_++;
         if (!both) earlier_ = std::exchange(later_, flight);
         under_way_[flight.get()] = flight;
-        tell(planned, *flight);
+        tell(planned, *flight, 0);
     }
+}
+
+void Order::operator()() {
+    while (const auto step = planned.read_if_any()) flights_.push_back(here((*step)[0]).flight);
+    while (const auto step = searched.read_if_any()) here((*step)[0]).flight->searched = (*step)[0].row + 1;
+    while (const auto step = smooth.read_if_any()) {
+        Flight& flight = *here((*step)[0]).flight;
+        ++flight.complete;
+        if (flight.complete == flight.common.size.down()) tell(complete, flight, 0);
+    }
+    const auto may_begin = [](const Flight& flight) {
+        if (flight.searching != flight.searched) return false;
+        for (const auto& reference : {flight.earlier, flight.later})
+            if (reference != nullptr && reference->complete < flight.work.coder.rows_needed(flight.searching))
+                return false;
+        return true;
+    };
+    for (Flight* const flight : flights_)
+        if (may_begin(*flight)) tell(row, *flight, flight->searching++);
+    std::erase_if(flights_, [](const Flight* flight) { return flight->searching == flight->common.size.down(); });
 }
 
 void Find::operator()() {
-    while (const auto token = planned.read_if_any()) flights_.push_back(&flight_of(*token));
-    while (complete.read_if_any()) {
-    }
-    while (!flights_.empty()) {
-        Flight& flight = *flights_.front();
-        const Coder& coder = flight.work.coder;
-        for (const auto& reference : {flight.earlier, flight.later})
-            if (reference != nullptr && reference->complete.load(std::memory_order_acquire) < coder.rows_needed(next_))
-                return;
-        coder.prepare(next_, flight.file);
-        for (int x = 0; x < coder.size().across(); ++x) coder.decide(x, next_);
-        tell(row, flight, next_);
-        if (++next_ < coder.size().down()) continue;
-        next_ = 0;
-        flights_.pop_front();
-    }
+    const auto [flight, y, process] = read(row);
+    const Coder& coder = flight->work.coder;
+    coder.prepare(y, flight->file.span());
+    for (int x = 0; x < coder.size().across(); ++x) coder.decide(x, y);
+    // Nobody asks for a row behind the last, and the picture may end before anybody hears of that one.
+    if (y + 1 < coder.size().down()) tell(searched, *flight, y);
+    tell(found, *flight, y);
 }
 
 void Transform::operator()() {
-    const auto token = row.read();
-    Flight& flight = flight_of(token);
-    const Coder& coder = flight.work.coder;
-    const int y = row_of(token), across = coder.size().across();
-    auto made = levels.make(static_cast<std::size_t>(across) * sizeof(Levels));
-    auto* const to = reinterpret_cast<Levels*>(made.edit().data());
-    for (int x = 0; x < across; ++x) coder.reconstruct(x, y, to[x]);
-    made.edit_tags().user = token.tags().user;
-    levels.write(std::move(made));
-    tell(pixels, flight, y);
+    const auto [flight, found, process] = read(row);
+    const Coder& coder = flight->work.coder;
+    const auto across = static_cast<std::size_t>(coder.size().across());
+    // Rows are found in their order, but what tells of them may overtake.
+    int y = flight->transformed;
+    for (flight->transformed = std::max(y, found + 1); y <= found; ++y) {
+        auto made = levels.make(across);
+        Levels* const to = made.edit().data();
+        for (std::size_t x = 0; x < across; ++x) coder.reconstruct(static_cast<int>(x), y, to[x]);
+        made.edit_tags().user = {reinterpret_cast<std::uintptr_t>(flight), static_cast<std::uint64_t>(y)};
+        levels.write(std::move(made));
+        tell(pixels, *flight, y);
+    }
 }
 
 void Entropy::operator()() {
-    const auto read = levels.read();
-    Flight& flight = flight_of(read);
+    const auto from = levels.read();
+    Flight& flight = *reinterpret_cast<Flight*>(from.tags().user[0]);
+    const auto y = static_cast<int>(from.tags().user[1]);
     const Coder& coder = flight.work.coder;
-    const int y = row_of(read);
-    const auto* const from = reinterpret_cast<const Levels*>(read.span().data());
     RowBits& bits = flight.rows[static_cast<std::size_t>(y)];
-    for (int x = 0; x < coder.size().across(); ++x) coder.write(x, y, from[x], bits);
-    if (y + 1 == coder.size().down()) tell(written, flight);
+    for (std::size_t x = 0; x < from.size(); ++x) coder.write(static_cast<int>(x), y, from[x], bits);
+    if (y + 1 == coder.size().down()) tell(written, flight, 0);
 }
 
 void Smooth::operator()() {
-    const auto token = pixels.read();
-    Flight& flight = flight_of(token);
-    const Coder& coder = flight.work.coder;
-    const int y = row_of(token);
+    const auto [flight, y, process] = read(pixels);
+    const Coder& coder = flight->work.coder;
     coder.filter(y);
-    if (coder.place().reference) {
-        coder.complete(y);
-        flight.complete.store(y + 1, std::memory_order_release);
-        tell(complete, flight, y);
-    }
-    if (y + 1 == coder.size().down()) tell(smooth, flight);
+    if (coder.place().reference) coder.complete(y);
+    tell(smooth, *flight, y);
 }
 
 void Gather::start() {
-    for (int i = 0; i < under_way; ++i) ended.write(ended.make(1));
+    for (int i = 0; i < under_way; ++i) {
+        auto nobody = ended.make(1);
+        nobody.edit()[0] = {nullptr, 0, getpid()};
+        ended.write(std::move(nobody));
+    }
 }
 
 void Gather::operator()() {
-    const auto take = [&](Input<std::uint8_t>& input) {
-        while (const auto token = input.read_if_any())
-            if (++flight_of(*token).parts_ended == 2) ready_[flight_of(*token).number] = &flight_of(*token);
-    };
-    take(written);
-    take(smooth);
+    for (Input<Step>* const input : {&written, &complete})
+        while (const auto step = input->read_if_any())
+            if (Flight& flight = *here((*step)[0]).flight; ++flight.parts_ended == 2) ready_[flight.number] = &flight;
     for (; !ready_.empty() && ready_.begin()->first == next_; ++next_) {
         hand_over(*ready_.begin()->second);
         ready_.erase(ready_.begin());
@@ -172,7 +184,7 @@ void Gather::hand_over(Flight& flight) {
         if (!writer_) writer_.emplace(output.get(), flight.common.size, flight.common.rate, flight.common.settings);
         writer_->write(encoded);
     }
-    tell(ended, flight);
+    tell(ended, flight, 0);
 }
 
 void Gather::finish() {
@@ -187,20 +199,22 @@ void streamed(const Job& job, Machine& machine, int copies) {
     Graph graph;
     auto& read = graph.add<Read>("read", {}, &job);
     auto& plan = graph.add<Plan>("plan", {}, &job);
+    auto& order = graph.add<Order>("order");
     auto& search = graph.add<Find>("search", {.copies = copies});
-    auto& transform = graph.add<Transform>("transform");
+    auto& transform = graph.add<Transform>("transform", {.copies = copies});
     auto& entropy = graph.add<Entropy>("entropy");
     auto& smooth = graph.add<Smooth>("smooth");
     auto& gather = graph.add<Gather>("gather", {}, &job);
     graph.connect(read.picture, plan.picture, {.capacity = 1});
-    graph.connect(plan.planned, search.planned, {.policy = Policy::round_robin});
-    graph.connect(search.row, transform.row);
-    graph.connect(transform.levels, entropy.levels, {.capacity = 4});
+    graph.connect(plan.planned, order.planned);
+    graph.connect(order.row, search.row);
+    graph.connect(search.searched, order.searched, {.capacity = most_rows, .feedback = true});
+    graph.connect(search.found, transform.row, {.policy = Policy::by_key});
+    graph.connect(transform.levels, entropy.levels);
     graph.connect(transform.pixels, smooth.pixels);
-    graph.connect(smooth.complete, search.complete,
-                  {.policy = Policy::broadcast, .capacity = complete_rows, .feedback = true});
+    graph.connect(smooth.smooth, order.smooth, {.capacity = most_rows, .feedback = true});
     graph.connect(entropy.written, gather.written);
-    graph.connect(smooth.smooth, gather.smooth);
+    graph.connect(order.complete, gather.complete);
     graph.connect(gather.ended, plan.ended, {.capacity = 64, .feedback = true});
     run_noted(graph, machine);
 }
@@ -211,7 +225,8 @@ void add_components(Components& components) {
         "The pictures of a film: .y4m, or raw planes with `rows` and `columns`; without a file, of a made film.");
     components.add<ToPlanes>("h264:planes", "Makes planes, as h264:plan wants them, of pictures (RGB or grey).");
     components.add<Plan>("h264:plan", "Gives pictures their order, and what they refer to.");
-    components.add<Find>("h264:search", "Finds the motion of the macroblocks of a picture, row by row.");
+    components.add<Order>("h264:order", "Says which rows of macroblocks may be searched.");
+    components.add<Find>("h264:search", "Finds the motion of the macroblocks of a row.");
     components.add<Transform>("h264:transform", "Makes levels and pixels of a row of macroblocks.");
     components.add<Entropy>("h264:entropy", "Writes the levels of a row of macroblocks as bits.");
     components.add<Smooth>("h264:smooth",

@@ -109,6 +109,9 @@ void issue(Dependences& order, UnderWay& picture, int wide) {
 
 void dependent(const Job& job, Machine& machine, int macroblocks) {
     check(job);
+    // A part waits for two of the row above, so a row of n parts has work for n / 2 workers; other rows' and pictures'
+    // parts come on top. Below four macroblocks (10 us) the calls would be felt.
+    if (macroblocks == 0) macroblocks = std::clamp(job.size.across() / (4 * (machine.targets() + 1)), 4, 16);
     constexpr std::size_t most = 3;  // pictures under way
     const Common common{job};
     Waiting waiting{job};

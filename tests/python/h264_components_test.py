@@ -94,6 +94,15 @@ def test_the_filters_one_by_one_encode_pictures_too(tmp_path, machine):
     assert (tmp_path / "filters.264").read_bytes() == (tmp_path / "whole.264").read_bytes()
 
 
+@pytest.mark.parametrize(("film", "why"), [(b"YUV4MPEG2 W8 H4\nFRAME\n1234", "ends in picture 0, of which it has 4 of 48 bytes"), (None, "cannot read the file")])
+def test_a_film_that_cannot_be_read_ends_the_graph(film, why, tmp_path):
+    if film is not None:
+        (tmp_path / "film.y4m").write_bytes(film)
+    done = penstock("run", "h264.xml", "--set", f"input={tmp_path / 'film.y4m'}")
+    assert done.returncode == 2
+    assert why in " ".join((done.stdout + done.stderr).split())
+
+
 PICTURE = np.zeros((32, 32, 3), np.uint8)
 
 

@@ -139,11 +139,44 @@ def test_an_mp4_file_is_played_picture_by_picture_at_its_times(b_pictures, tmp_p
         assert all(np.array_equal(frame.to_ndarray(format="yuv420p").reshape(-1), one) for frame, one in zip(frames, made["decoded"], strict=True))
 
 
-def test_a_broken_film_is_refused_by_name(tmp_path):
+@pytest.mark.parametrize(("columns", "rows"), [(3, 5), (33, 48), (49, 17)])
+def test_a_film_with_odd_sides_gets_its_last_column_and_row_twice(columns, rows, tmp_path):
+    random = np.random.default_rng(columns)
+    wide, high = (columns + 1) // 2, (rows + 1) // 2
+    pictures = [[random.integers(100, 116, shape).astype(np.uint8) for shape in ((rows, columns), (high, wide), (high, wide))] for _ in range(3)]
+    film = film_file(tmp_path / "film.y4m", np.stack([np.concatenate([plane.reshape(-1) for plane in one]) for one in pictures]), columns, rows)
+    done = penstock("run", "h264", "--set", f"input={film}", "--set", f"output={tmp_path / 'film.264'}", "--set", "quantiser=0", "--set", "repetitions=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = np.stack(by_ffmpeg((tmp_path / "film.264").read_bytes()))
+    assert np.array_equal(found, np.stack(by_openh264((tmp_path / "film.264").read_bytes(), 6 * wide * high)))
+    padding = (0, rows % 2), (0, columns % 2)
+    wanted = [np.concatenate([plane.reshape(-1) for plane in (np.pad(one[0], padding, mode="edge"), *one[1:])]) for one in pictures]
+    assert np.abs(found.astype(int) - np.stack(wanted)).max() <= 2
+
+
+REFUSED = {
+    "is cut": (["input={film}"], lambda film: film[:-1], "film.y4m' ends in picture 1, of which it has 47 of 48 bytes"),
+    "is empty": (["input={film}"], lambda _: b"", "film.y4m' ends in its header"),
+    "has no pictures": (["input={film}"], lambda film: film[: film.index(b"FRAME")], "give it a film with at least one picture"),
+    "is no film": (["input={film}"], lambda _: b"GIF89a...\n", "film.y4m' is no YUV4MPEG2"),
+    "has other colours": (["input={film}"], lambda film: film.replace(b"C420", b"C444"), "has colours as 'C444'"),
+    "is missing": (["input={film}.gone.y4m"], lambda film: film, "cannot read the file"),
+    "is raw, of unknown size": (["input={film}.yuv"], lambda film: film, "say how many columns and rows they have"),
+    "goes nowhere": (["input={film}", "output={film}/film.mp4"], lambda film: film, "film.y4m/film.mp4"),
+    "has a wrong quantiser": (["input={film}", "quantiser=52"], lambda film: film, "quantiser is 52; it must be 0 to 51"),
+    "has a quantiser that is no number": (["input={film}", "quantiser=fine"], lambda film: film, "quantiser is 'fine'; it must be a whole number"),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_what_cannot_be_encoded_is_refused_by_name(why, tmp_path):
+    sets, change, message = REFUSED[why]
     film = film_file(tmp_path / "film.y4m", np.zeros((2, 48), np.uint8), 8, 4)
-    film.write_bytes(film.read_bytes()[:-1])
-    done = penstock("run", "h264", "--set", f"input={film}", "--set", "repetitions=1")
-    assert done.returncode == 2 and "film.y4m' ends in picture 1, of which it has 47 of 48 bytes" in done.stdout.replace("\n", " ") + done.stderr.replace("\n", " ")
+    film.with_name("film.y4m.yuv").write_bytes(bytes(48))
+    film.write_bytes(change(film.read_bytes()))
+    done = penstock("run", "h264", *[each for one in sets for each in ("--set", one.format(film=film))], "--set", "repetitions=1")
+    assert done.returncode == 2
+    assert message in "".join((done.stdout + done.stderr).split("\n")) or message in " ".join((done.stdout + done.stderr).split())
 
 
 def test_the_picture_is_as_good_as_x264s_at_the_same_rate(machine):

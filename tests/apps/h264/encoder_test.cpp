@@ -114,7 +114,7 @@ TEST_P(Forms, of_tasks_and_filters_give_the_bytes_of_the_sequential_one) {
             };
             same("wavefront", [&](const Job& job) { wavefront(job, machine); });
             for (const int copies : {1, 2}) same("streams", [&](const Job& job) { streamed(job, machine, copies); });
-            for (const int macroblocks : {1, 3})
+            for (const int macroblocks : {0, 1, 3})
                 same("dependent", [&](const Job& job) { dependent(job, machine, macroblocks); });
         }
     }
