@@ -1,11 +1,11 @@
-"""Measures what the README quotes, by full runs of the benchmarks, and writes its table.
+"""Measures what the documentation quotes, by full runs of the benchmarks, and writes its table.
 
-./bench measured --json FILE [--readme README.md] [--runs N] [--only NAME ...] [--quick]
+./bench measured --json FILE [--readme docs/performance/measured.md] [--runs N] [--only NAME ...] [--quick]
 
 FILE keeps what each benchmark wrote, and of which commit. It is taken up again: only what it does not hold is run, and figures of another
 commit are refused. A run that was void, or failed, is run again, three times at most; what stays so is said to be so and is no figure. Of
 N runs each goal's worst is quoted, and of a run the worst standing of the processors, as the goals judge it. The table stands between two
-marks in the README.
+marks in that page.
 """
 
 import argparse
@@ -182,13 +182,13 @@ def main() -> int:
     parser.add_argument("--readme", metavar="FILE", type=Path, help="write the table into it, between the marks")
     parser.add_argument("--runs", metavar="N", type=int, default=1, help="runs of each benchmark, of which the worst counts (1)")
     parser.add_argument("--only", metavar="NAME", nargs="+", help="these benchmarks alone, and anew")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: to see that it runs; never for the README")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: to see that it runs; never for the documentation")
     options = parser.parse_args()
     if options.quick and options.readme:
         parser.error("quick runs are no figures: leave out --readme or --quick")
     names = list(dict.fromkeys(row.bench for row in ROWS))
     if unknown := set(options.only or ()) - set(names):
-        parser.error(f"the README quotes nothing of {', '.join(sorted(unknown))}; it quotes {', '.join(names)}")
+        parser.error(f"the documentation quotes nothing of {', '.join(sorted(unknown))}; it quotes {', '.join(names)}")
     if options.runs < 1:
         parser.error("--runs is at least 1")
     program = commit()

@@ -18,17 +18,19 @@
 
 namespace penstock {
 
+/// Where something stands in a file.
 struct SourcePlace {
-    std::string file;
+    std::string file;          ///< as it was given to read()
     int line = 1, column = 1;  ///< from 1; columns are characters
 };
 
 /// Something that is wrong with an application, or probably is.
 struct Finding {
+    /// A warning does not keep the application from running.
     enum class Kind { error, warning };
-    Kind kind = Kind::error;
-    SourcePlace where;
-    std::string message;
+    Kind kind = Kind::error;  ///< error or warning
+    SourcePlace where;        ///< the beginning of what is wrong
+    std::string message;      ///< what is wrong, and what to do
     /// "file:line:column: error: message"
     std::string text() const;
 };
@@ -37,6 +39,7 @@ struct Finding {
 class ApplicationError : public UsageError {
   public:
     explicit ApplicationError(std::vector<Finding> findings);
+    /// Everything that was found, in the order of the file.
     const std::vector<Finding>& findings() const noexcept { return findings_; }
 
   private:
@@ -46,13 +49,14 @@ class ApplicationError : public UsageError {
 /// What is refused, so that no file can take the memory or the time of who reads it.
 struct ApplicationLimits {
     std::size_t bytes = std::size_t{64} << 20;  ///< of each file
-    std::size_t attribute_bytes = 65'536;
-    std::size_t depth = 64;  ///< of elements in elements, and of groups in groups
+    std::size_t attribute_bytes = 65'536;       ///< of one attribute
+    std::size_t depth = 64;                     ///< of elements in elements, and of groups in groups
     /// Components, streams and others, when everything is repeated as often as it says
     std::size_t elements = 200'000;
     std::size_t components = 20'000;  ///< the same for components
 };
 
+/// What a file may be given, and what it may use.
 struct ApplicationOptions {
     /// Values of parameters, by name, as text.
     std::vector<std::pair<std::string, std::string>> settings{};
@@ -60,7 +64,7 @@ struct ApplicationOptions {
     std::vector<std::string> folders{};
     /// Null: Components::known().
     const Components* components = nullptr;
-    ApplicationLimits limits{};
+    ApplicationLimits limits{};  ///< how large it may be
 };
 
 namespace language {
@@ -79,6 +83,7 @@ class Application {
     static Application parse(const std::string& text, const std::string& file = "application.xml",
                              const ApplicationOptions& options = {});
 
+    /// As the file calls it.
     const std::string& name() const noexcept;
     /// What is legal and probably wrong.
     const std::vector<Finding>& warnings() const noexcept;
@@ -124,6 +129,7 @@ class ApplicationRun {
     ApplicationRun(ApplicationRun&&) noexcept;
     ~ApplicationRun();
 
+    /// The run of its graph.
     Run& run() noexcept;
     /// Throws as Run::finish() does; and GraphError for the first change that an event asked for and that could not be
     /// made.

@@ -23,8 +23,10 @@
 
 namespace penstock {
 
+/// Describes an application as an XML file would, in C++.
 class ApplicationBuilder {
   public:
+    /// `components`: where the classes are looked up by name.
     explicit ApplicationBuilder(std::string name, const Components& components = Components::known());
     ~ApplicationBuilder();
     ApplicationBuilder(const ApplicationBuilder&) = delete;
@@ -38,6 +40,7 @@ class ApplicationBuilder {
         add_kind(name, std::move(options),
                  std::make_shared<streaming::FilterKindOf<F, std::decay_t<Args>...>>(std::forward<Args>(arguments)...));
     }
+    /// A filter whose kind is made at run time.
     void add_kind(const std::string& name, FilterOptions options, std::shared_ptr<const streaming::FilterKind> kind);
     /// Gives a setting of a component a value. Throws UsageError for a component, a setting or a value that cannot be.
     void set(const std::string& component, const std::string& setting, const ParameterValue& value);
@@ -47,18 +50,24 @@ class ApplicationBuilder {
     /// What `parts` describes exists while the option is on, and what `otherwise` describes while it is off.
     void option(const std::string& name, bool initially, const std::function<void()>& parts,
                 const std::function<void()>& otherwise = {});
+    /// Declares an event.
     void event(const std::string& name);
     /// Sends the event after so many seconds, and, unless `every` is 0, again and again.
     void timer(const std::string& event, double after, double every = 0);
 
+    /// Values by the names of settings.
     using Settings = std::vector<std::pair<std::string, ParameterValue>>;
     /// What an event changes; all rules of one event are one change. Options and components are there already; all
     /// throw UsageError.
     class Rule {
       public:
+        /// Switches a part of the graph on.
         Rule& enable(const std::string& option);
+        /// Switches it off.
         Rule& disable(const std::string& option);
+        /// Switches it over.
         Rule& toggle(const std::string& option);
+        /// Gives a setting another value.
         Rule& set(const std::string& component, const std::string& setting, const ParameterValue& value);
         /// Another filter in its place.
         Rule& replace(const std::string& component, const std::string& class_name, const Settings& settings = {});
@@ -69,6 +78,7 @@ class ApplicationBuilder {
         ApplicationBuilder& builder_;
         std::string event_;
     };
+    /// What happens when this event comes.
     Rule on(const std::string& event);
 
     /// The application. Once. Throws UsageError for a stream to a component that there is not; ApplicationError with

@@ -14,6 +14,7 @@
 
 namespace penstock {
 
+/// What a run of an application took, for the passes that place and size its parts.
 class ApplicationProfile {
   public:
     /// `targets`: of the machine that runs it.

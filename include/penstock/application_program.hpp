@@ -29,13 +29,14 @@ struct ProgramParameter {
 
 using ParameterValues = std::map<std::string, ParameterValue>;
 
+/// A program that is one application.
 struct ApplicationProgram {
     std::string name;
-    std::string documentation{};
-    std::vector<ProgramParameter> parameters{};
+    std::string documentation{};                 ///< one line
+    std::vector<ProgramParameter> parameters{};  ///< what --set takes
     /// Paths of shared libraries whose classes it uses; --library names others in their place
     std::vector<std::string> libraries{};
-    std::function<Application(const ParameterValues&)> build;
+    std::function<Application(const ParameterValues&)> build;  ///< makes the application of the values that were given
 };
 
 /// Takes --set, --library, --targets, --isolation, --name, --graph, --trace and --help, runs the application, and

@@ -9,13 +9,15 @@
 
 namespace penstock {
 
+/// How an application becomes a program in C++.
 struct SourceOptions {
-    ApplicationOptions application{};
+    ApplicationOptions application{};  ///< how the file is read
     /// Filter types whose header is known: a class's name, and "HEADER:TYPE" ("filters/blur.hpp:Blur"), for components
     /// that are made directly.
     std::vector<std::pair<std::string, std::string>> types{};
 };
 
+/// The texts of the program.
 struct ApplicationSource {
     std::string program;  ///< main.cpp
     std::string build;    ///< CMakeLists.txt

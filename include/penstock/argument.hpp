@@ -23,16 +23,16 @@ enum class Access : std::uint8_t { in, out, inout };
 /// An argument with its tag. `Shape` is std::span<T>, view<T, Rank> or pieces<T>; T is const for in.
 template <Access access_, class Shape, bool staged_ = false>
 struct Tagged {
-    static constexpr Access access = access_;
-    static constexpr bool staged = staged_;
-    using shape_type = Shape;
-    Shape value;
+    static constexpr Access access = access_;  ///< what the task does with it
+    static constexpr bool staged = staged_;    ///< is it copied to the local store?
+    using shape_type = Shape;                  ///< span, view or pieces
+    Shape value;                               ///< the memory
 };
 
 /// An argument that travels into the task and dies with it.
 template <class T>
 struct Owned {
-    T value;
+    T value;  ///< what the task takes over
 };
 
 namespace tagging {

@@ -33,9 +33,9 @@ namespace penstock {
 /// What travels with a buffer beside its values. A filter that writes a buffer without having set them passes on those
 /// of the first buffer that it read in this firing.
 struct Tags {
-    std::uint64_t sequence = 0;  ///< number in the stream of the source: 0, 1, 2... unless the source sets it
-    std::uint64_t time = 0;      ///< time stamp, in whatever unit the source uses
-    std::array<std::uint64_t, 2> user{};
+    std::uint64_t sequence = 0;           ///< number in the stream of the source: 0, 1, 2... unless the source sets it
+    std::uint64_t time = 0;               ///< time stamp, in whatever unit the source uses
+    std::array<std::uint64_t, 2> user{};  ///< the program's own
     friend bool operator==(const Tags&, const Tags&) = default;
 };
 
@@ -127,7 +127,9 @@ class Buffer {
         return block == nullptr ? std::nullopt : std::optional<Buffer>(Buffer(block));
     }
 
+    /// Is there a buffer?
     explicit operator bool() const noexcept { return block_ != nullptr; }
+    /// Lets go of it.
     void reset() noexcept { block_.reset(); }
 
     std::size_t size() const { return block().bytes / sizeof(T); }
@@ -145,6 +147,7 @@ class Buffer {
 
     /// Number of dimensions that it was made with, and their extents.
     std::size_t rank() const { return block().rank; }
+    /// Elements along a dimension.
     std::size_t extent(std::size_t dimension) const { return block().extents[dimension]; }
     /// The values as rows and columns (or rows, columns and channels). Throws UsageError for another number of
     /// dimensions than it was made with.
@@ -152,6 +155,7 @@ class Buffer {
     view<const T, Rank> image() const {
         return {reinterpret_cast<const T*>(block().data), extents<Rank>()};
     }
+    /// The same, to be written.
     template <std::size_t Rank = 2>
     view<T, Rank> edit_image() {
         return {edit().data(), extents<Rank>()};
@@ -198,6 +202,7 @@ class Buffer {
         own.extents[0] = n;
     }
 
+    /// What travels with the values.
     const Tags& tags() const { return block().tags; }
     /// The tags, to be written; then they are not those of what the filter read.
     Tags& edit_tags() {

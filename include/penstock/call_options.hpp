@@ -28,12 +28,13 @@ enum class Notification : std::uint8_t {
     interrupt,
 };
 
+/// What one call asks for.
 struct CallOptions {
-    static constexpr int any_target = -1;
+    static constexpr int any_target = -1;  ///< for `target`
 
     /// The only target that may run the task, or any.
     int target = any_target;
-    Priority priority = Priority::normal;
+    Priority priority = Priority::normal;  ///< which waiting task goes first
     /// Runs on the calling thread, inside its next poll(), barrier(), finish() or wait once the task has completed,
     /// with the task's handle (whose wait() throws if the task failed). When barrier() returns, all of them have run.
     /// It may issue further calls, also with call-backs; it may wait, but then no other call-back runs meanwhile. What

@@ -51,7 +51,7 @@ enum { PENSTOCK_BOOLEAN = 0, PENSTOCK_INTEGER = 1, PENSTOCK_NUMBER = 2, PENSTOCK
 
 /* The value of a setting or an event. */
 typedef struct penstock_value {
-    int kind;
+    int kind; /* which of the others holds it */
     int64_t integer;  /* PENSTOCK_INTEGER; PENSTOCK_BOOLEAN: 0 or 1 */
     double number;    /* PENSTOCK_NUMBER; of an integer that is given to the library, the same as a number */
     const char* text; /* PENSTOCK_TEXT, in UTF-8; given to the library, it is there until its function returns */
@@ -59,7 +59,7 @@ typedef struct penstock_value {
 
 /* An input or an output. Names are a letter, then letters, digits, '-' and '_'. */
 typedef struct penstock_port {
-    const char* name;
+    const char* name; /* as files write it */
     /* Type of the values: bool, int8 to int64, uint8 to uint64, float32, float64, complex64, complex128; or a name of your own, of a struct. Streams
      * join ports whose types have the same name and size. */
     const char* element;
@@ -71,9 +71,9 @@ typedef struct penstock_port {
 
 /* A value that is given from outside. */
 typedef struct penstock_setting {
-    const char* name;
+    const char* name; /* as files write it */
     penstock_value value; /* when nobody gives one; its kind is that of the setting */
-    const char* unit;
+    const char* unit; /* for people; may be NULL */
     double least, most; /* of integers and numbers; both 0: no limits. INFINITY is none on that side */
 } penstock_setting;
 

@@ -18,6 +18,7 @@ namespace penstock {
 
 /// Who a class is of.
 struct ComponentOrigin {
+    /// Who offers it.
     enum class Kind : std::uint8_t { program, library, python };
     Kind kind = Kind::program;  ///< program: Penstock itself, or who called register_component()
     std::string name{};         ///< the library's path; the Python package, where it is of one
@@ -26,16 +27,17 @@ struct ComponentOrigin {
 
 /// A class of filters. Its settings are what the filter makes of itself when nobody sets them.
 struct ComponentClass {
-    std::string name;
+    std::string name;           ///< as files write it
     std::string documentation;  ///< one line
     FilterDescription filter;   ///< ports, settings and what the class says of itself; without a name
-    std::shared_ptr<const streaming::FilterKind> kind;
-    ComponentOrigin origin{};
+    std::shared_ptr<const streaming::FilterKind> kind;  ///< how its filters are made
+    ComponentOrigin origin{};                           ///< where it comes from
 };
 
 /// A shared library gives no classes. what() says which library, why, and what to do.
 class LibraryRefused : public UsageError {
   public:
+    /// Why a library is refused.
     enum class Reason : std::uint8_t {
         no_file,          ///< there is no file there
         no_library,       ///< the system cannot load it
@@ -45,7 +47,9 @@ class LibraryRefused : public UsageError {
         name_taken,       ///< of a class
     };
     LibraryRefused(std::string path, Reason reason, const std::string& what);
+    /// Of the library.
     const std::string& path() const noexcept { return path_; }
+    /// Why it was refused.
     Reason reason() const noexcept { return reason_; }
 
   private:
@@ -59,9 +63,9 @@ struct ComponentSource {
     /// Without making any.
     virtual std::vector<std::string> names() const = 0;
     struct Made {
-        std::string documentation;
-        std::shared_ptr<const streaming::FilterKind> kind;
-        ComponentOrigin origin;
+        std::string documentation;                          ///< one line
+        std::shared_ptr<const streaming::FilterKind> kind;  ///< how its filters are made
+        ComponentOrigin origin;                             ///< where it comes from
     };
     /// Nothing when there is none of this name, or it cannot be made.
     virtual std::optional<Made> make(const std::string& name) const = 0;

@@ -35,6 +35,7 @@ class Condition {
 
     /// Wakes one waiter, if there is one; each in turn. Costs a look at each rank's word until one is found.
     void notify_one();
+    /// Wakes all ranks that wait.
     void notify_all();
 
   private:

@@ -70,9 +70,13 @@ class DescribedFilter : public streaming::AnyFilter {
     std::string_view type() const noexcept override { return type_; }
 
   protected:
+    /// By its number.
     DescribedInput& input(std::size_t i) noexcept { return *inputs_[i]; }
+    /// By its number.
     DescribedOutput& output(std::size_t i) noexcept { return *outputs_[i]; }
+    /// By its number.
     SettingValue setting(std::size_t i) const { return settings[i]->value(); }
+    /// For firings that go on as tasks.
     Spread& tasks() noexcept { return *tasks_; }
 
   private:

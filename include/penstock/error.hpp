@@ -22,6 +22,7 @@ struct UsageError : Error {
 class ArgumentError : public UsageError {
   public:
     ArgumentError(std::string task, int argument, const std::string& what);
+    /// The task's name.
     const std::string& task() const noexcept { return task_; }
     int argument() const noexcept { return argument_; }  ///< counted from 1, as in the parameter list
 
@@ -33,8 +34,9 @@ class ArgumentError : public UsageError {
 /// A task ended by an exception. `cause()` is the exception itself (rethrow it), what() says which task and where.
 class TaskFailed : public Error {
   public:
-    static constexpr int unknown_target = -2;
+    static constexpr int unknown_target = -2;  ///< where nobody knows any more
     TaskFailed(std::string task, int target, std::exception_ptr cause, std::size_t others = 0);
+    /// The task's name.
     const std::string& task() const noexcept { return task_; }
     /// -1: the initiator itself ran it; or unknown_target
     int target() const noexcept { return target_; }
@@ -110,6 +112,7 @@ struct MachineGone : UsageError {
 class SystemError : public Error {
   public:
     SystemError(const std::string& what, int number);
+    /// The system's errno.
     int number() const noexcept { return number_; }
 
   private:

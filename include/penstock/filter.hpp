@@ -14,7 +14,8 @@
 // What else it may have, found by name at compile time:
 //     static constexpr bool may_be_copied = true;    several copies may run at once (FilterOptions::copies)
 //     static constexpr bool on_any_input = true;     fires when any of its inputs has a buffer, not all
-//     bool operator()()                              false: this filter has ended (a source that has no more to give)
+//     bool operator()()                              false: this filter has ended (a source that has no more to give);
+//                                                    other results than nothing and bool do not compile
 //     void start();                                  when the run begins: the place to write what a cycle begins with
 //     void finish();                                 after the last firing, when it may still write
 //     void on_event(const Event&);                   between firings
@@ -40,8 +41,8 @@ namespace penstock {
 /// A message outside the streams (Space-RTS), to a filter, a group or the whole graph. Handled between firings, in
 /// order.
 struct Event {
-    std::string name;
-    SettingValue value = false;
+    std::string name;            ///< what happened
+    SettingValue value = false;  ///< with which value
 };
 
 class Spread;
@@ -97,6 +98,11 @@ struct StateParts<std::tuple<Each&...>> {
 
 template <class F>
 class FilterHolder final : public AnyFilter {
+    using Result = decltype(std::declval<F&>()());
+    static_assert(
+        std::is_void_v<Result> || std::is_same_v<Result, bool>,
+        "penstock: the call operator of a filter returns nothing, or bool: false when it has no more to give");
+
   public:
     template <class Arguments>
     explicit FilterHolder(const Arguments& arguments) : filter_(make(*this, arguments)) {}

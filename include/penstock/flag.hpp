@@ -91,6 +91,7 @@ class FlagOperations : public team::SharedWord {
     bool is_set() const noexcept { return word_->seen() != 0; }
     /// Sets it: publishes all that this rank has stored so far, and wakes the owner.
     void set() noexcept { publish(1); }
+    /// Down again, for the next time.
     void clear() noexcept { publish(0); }
     /// Sets it. True when it was set before.
     bool test_and_set() noexcept {
@@ -110,6 +111,7 @@ class Flag : public FlagOperations {
     /// A new flag that is not set. Throws as Rank::make.
     Flag(Rank me, std::string_view name) : FlagOperations(me, name, kind) {}
 
+    /// Lets a rank raise or change it.
     void grant(int rank) { me_.grant(memory_, rank); }
 
     /// Waits until it is set. Throws RankDied or RankLeft when `awaited` can no longer set it.
@@ -129,7 +131,9 @@ using RemoteFlag = team::RemoteWord<FlagOperations>;
 /// owner.
 class CounterOperations : public team::SharedWord {
   public:
+    /// Its value now.
     std::uint64_t load() const noexcept { return word_->seen(); }
+    /// Gives it a value.
     void store(std::uint64_t value) noexcept { publish(value); }
     /// Adds, modulo 2^64, and returns the value before.
     std::uint64_t fetch_add(std::uint64_t difference) noexcept {
@@ -155,6 +159,7 @@ class Counter : public CounterOperations {
     /// A new counter that is 0. Throws as Rank::make.
     Counter(Rank me, std::string_view name) : CounterOperations(me, name, kind) {}
 
+    /// Lets a rank raise or change it.
     void grant(int rank) { me_.grant(memory_, rank); }
 
     /// Waits until the counter is at least `value`. Throws RankDied or RankLeft when `awaited` can no longer bring that

@@ -15,8 +15,8 @@ namespace penstock {
 
 /// Indices begin .. end - 1 of a loop.
 struct Piece {
-    std::size_t begin = 0;
-    std::size_t end = 0;
+    std::size_t begin = 0;  ///< the first item
+    std::size_t end = 0;    ///< behind the last
     std::size_t size() const noexcept { return end - begin; }
 };
 

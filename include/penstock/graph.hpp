@@ -42,35 +42,39 @@ class StreamReader;
 
 /// What a filter, a port or a setting says of itself.
 struct PortDescription {
-    std::string name;
-    ElementType element;
+    std::string name;          ///< unique in its graph or filter
+    ElementType element;       ///< of its buffers
     bool required = true;      ///< inputs
     std::size_t at_least = 1;  ///< inputs
 };
+/// A setting with its value.
 struct SettingDescription {
-    std::string name;
-    SettingValue value;
-    SettingLimits limits;
+    std::string name;      ///< unique in its graph or filter
+    SettingValue value;    ///< the one that it has now
+    SettingLimits limits;  ///< what it may be
 };
+/// A filter with its ports, settings and options.
 struct FilterDescription {
-    std::string name;
-    std::string type;
-    std::vector<PortDescription> inputs;
-    std::vector<PortDescription> outputs;
-    std::vector<SettingDescription> settings;
-    FilterOptions options;
-    bool may_be_copied = false;
-    bool on_any_input = false;
-    bool of_program = false;  ///< the program's own end of a stream
+    std::string name;                          ///< unique in its graph or filter
+    std::string type;                          ///< its C++ type, or its class's name
+    std::vector<PortDescription> inputs;       ///< in the order of their declaration
+    std::vector<PortDescription> outputs;      ///< likewise
+    std::vector<SettingDescription> settings;  ///< likewise
+    FilterOptions options;                     ///< copies, targets and so on
+    bool may_be_copied = false;                ///< its type says so
+    bool on_any_input = false;                 ///< its type says so
+    bool of_program = false;                   ///< the program's own end of a stream
 };
+/// A stream with its options.
 struct StreamDescription {
-    std::string from;  ///< "filter.port"
-    std::string to;
-    StreamOptions options;
+    std::string from;       ///< "filter.port"
+    std::string to;         ///< likewise
+    StreamOptions options;  ///< capacity, policy and so on
 };
+/// A whole graph.
 struct GraphDescription {
-    std::vector<FilterDescription> filters;
-    std::vector<StreamDescription> streams;
+    std::vector<FilterDescription> filters;  ///< in the order in which they were added
+    std::vector<StreamDescription> streams;  ///< likewise
 };
 
 /// What a graph and an edit of a running one have in common. Names of filters in groups are "group/filter".
@@ -102,6 +106,28 @@ class GraphBuilder {
     /// check().
     void connect(const std::string& from, const std::string& to, StreamOptions options = {});
 
+    /// What joins nothing, with a sentence that says why. (Names are taken by the function above.)
+    template <class From, class To>
+        requires(!std::is_convertible_v<From, std::string> && !std::is_convertible_v<To, std::string>)
+    void connect(From&&, To&&, const StreamOptions& = {}) {
+        using A = std::remove_cvref_t<From>;
+        using B = std::remove_cvref_t<To>;
+        constexpr bool swapped =
+            std::is_base_of_v<streaming::InputPort, A> && std::is_base_of_v<streaming::OutputPort, B>;
+        constexpr bool ports = std::is_base_of_v<streaming::Port, A> && std::is_base_of_v<streaming::Port, B>;
+        constexpr bool typed =
+            std::is_base_of_v<streaming::OutputPort, A> && std::is_base_of_v<streaming::InputPort, B>;
+        static_assert(!swapped,
+                      "penstock: the ports are swapped: connect(output, input), from the writer to the reader");
+        static_assert(!typed,
+                      "penstock: the two ends of a stream have values of one type, and these have two: put a filter "
+                      "between them that converts");
+        static_assert(ports || swapped || typed,
+                      "penstock: streams join ports, not filters: connect(decode.rgb, tile.image)");
+        static_assert(!ports || swapped || typed,
+                      "penstock: a stream goes from an output to an input: connect(output, input)");
+    }
+
     /// Filters that belong together, as a struct whose constructor takes a GraphBuilder& (and `arguments`), adds
     /// filters and connects them, and keeps references to the ports that are for others. What it adds is called
     /// "name/...". Groups nest.
@@ -117,6 +143,7 @@ class GraphBuilder {
     /// The main program as a filter: it writes into a stream, or reads from one.
     template <class T>
     StreamWriter<T>& add_writer(std::string name);
+    /// The end that reads.
     template <class T>
     StreamReader<T>& add_reader(std::string name);
 
@@ -126,16 +153,21 @@ class GraphBuilder {
 
     /// Everything that is wrong, in words; empty when the graph could start.
     std::vector<std::string> check() const;
+    /// The graph in words and numbers.
     GraphDescription description() const;
 
   protected:
+    /// For Graph and Edit.
     explicit GraphBuilder(std::unique_ptr<streaming::Model> model);
     ~GraphBuilder();
+    /// For Graph and Edit.
     streaming::Model& model() const noexcept { return *model_; }
 
+    /// An output and an input.
     using Ports = std::pair<streaming::OutputPort*, streaming::InputPort*>;
     /// The ports with these names; what is not there becomes a problem of the graph.
     Ports ports_named(const std::string& from, const std::string& to);
+    /// Of the group that is being made.
     const std::string& prefix() const noexcept { return prefix_; }
 
   private:
@@ -146,6 +178,7 @@ class GraphBuilder {
     std::string prefix_;
 };
 
+/// A graph that is being described, and then started.
 class Graph : public GraphBuilder {
   public:
     Graph();

@@ -18,6 +18,7 @@
 
 namespace penstock {
 
+/// Memory that lies at the same address in the program and in all its worker processes.
 class SharedHeap {
   public:
     /// Of every block.
@@ -26,7 +27,7 @@ class SharedHeap {
     /// Where a byte of the heap lies, for processes that have it mapped elsewhere.
     struct Place {
         std::uint32_t segment = 0;  ///< a heap has one segment so far, number 0
-        std::uint64_t offset = 0;
+        std::uint64_t offset = 0;   ///< from base()
     };
 
     /// A heap without anything in it. Its addresses cost nothing, its memory is taken as it is asked for. `addresses`:
@@ -55,6 +56,7 @@ class SharedHeap {
     /// Of a segment's memory; stays the heap's. Throws UsageError for a segment that does not exist.
     int descriptor(std::uint32_t segment = 0) const;
 
+    /// Where it begins.
     std::byte* base() const noexcept { return base_; }
     /// Bytes that a segment's mapping spans, most of them without memory behind them.
     std::size_t size() const noexcept { return size_; }
@@ -120,6 +122,7 @@ class SharedArray {
     T& operator[](std::size_t i) noexcept { return data_[i]; }
     const T& operator[](std::size_t i) const noexcept { return data_[i]; }
 
+    /// Where the array lies.
     const std::shared_ptr<SharedHeap>& heap() const noexcept { return heap_; }
 
   private:

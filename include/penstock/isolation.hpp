@@ -16,13 +16,14 @@ namespace penstock {
 /// values.
 class WorkerDied : public Error {
   public:
+    /// What is known of the death.
     struct Facts {
-        std::string task;
-        int target = -1;
-        int pid = 0;
-        std::optional<int> signal{};
-        std::optional<int> exit_code{};
-        bool core_dumped = false;
+        std::string task;                ///< which it ran
+        int target = -1;                 ///< where
+        int pid = 0;                     ///< the worker's
+        std::optional<int> signal{};     ///< that killed it
+        std::optional<int> exit_code{};  ///< with which it exited
+        bool core_dumped = false;        ///< did it leave a core file?
         /// The worker was ended because the task took longer than this
         std::optional<std::chrono::nanoseconds> time_limit{};
         /// Of each tagged argument; empty where one is strided or in pieces
@@ -31,14 +32,23 @@ class WorkerDied : public Error {
     };
 
     explicit WorkerDied(Facts facts);
+    /// Which task it ran.
     const std::string& task() const noexcept { return facts_.task; }
+    /// On which target.
     int target() const noexcept { return facts_.target; }
+    /// The worker's process.
     int pid() const noexcept { return facts_.pid; }
+    /// The signal that killed it.
     std::optional<int> signal() const noexcept { return facts_.signal; }
+    /// The status with which it exited.
     std::optional<int> exit_code() const noexcept { return facts_.exit_code; }
+    /// Did it leave a core file?
     bool core_dumped() const noexcept { return facts_.core_dumped; }
+    /// How long the task was allowed to take, where it took longer.
     std::optional<std::chrono::nanoseconds> time_limit() const noexcept { return facts_.time_limit; }
+    /// Of each tagged argument.
     const std::vector<std::size_t>& argument_bytes() const noexcept { return facts_.argument_bytes; }
+    /// The last lines that it wrote to stderr.
     const std::string& output() const noexcept { return facts_.output; }
 
   private:
@@ -60,6 +70,7 @@ class RemoteException : public Error {
 class CannotCarryOver : public UsageError {
   public:
     CannotCarryOver(std::string task, int argument, const std::string& why);
+    /// Which call.
     const std::string& task() const noexcept { return task_; }
     int argument() const noexcept { return argument_; }  ///< counted from 1; 0: the procedure itself
 

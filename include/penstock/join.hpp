@@ -54,7 +54,9 @@ struct HostMissing : TeamError {
 class WrongHost : public TeamError {
   public:
     WrongHost(const std::string& team, uid_t expected, uid_t actual);
+    /// The user who was to run the host.
     uid_t expected() const noexcept { return expected_; }
+    /// The user who runs it.
     uid_t actual() const noexcept { return actual_; }
 
   private:
@@ -64,6 +66,7 @@ class WrongHost : public TeamError {
 /// The host does not take this process into the team.
 class JoinRefused : public TeamError {
   public:
+    /// Why the host refused.
     enum class Reason : std::uint32_t {
         user,          ///< the host does not admit this user
         rank_taken,    ///< somebody else has the rank that was asked for
@@ -77,6 +80,7 @@ class JoinRefused : public TeamError {
     };
 
     JoinRefused(const std::string& team, Reason reason, const std::string& what);
+    /// Why the host refused.
     Reason reason() const noexcept { return reason_; }
 
   private:
@@ -88,6 +92,7 @@ class MembersMissing : public TeamError {
   public:
     MembersMissing(const std::string& team, std::vector<int> missing, int size);
     const std::vector<int>& missing() const noexcept { return missing_; }  ///< ranks
+    /// Members of the whole team.
     int size() const noexcept { return size_; }
 
   private:
@@ -95,6 +100,7 @@ class MembersMissing : public TeamError {
     int size_;
 };
 
+/// How a team is gathered.
 struct HostOptions {
     /// How long all members have to come.
     std::chrono::nanoseconds within = std::chrono::seconds{30};
@@ -125,7 +131,9 @@ class TeamHost {
     /// `size`: 1 to 256 members. Throws UsageError, TeamNameTaken, SystemError (descriptors: about 4 for each member).
     TeamHost(std::string_view name, int size, HostOptions options = {});
 
+    /// The team's.
     const std::string& name() const noexcept;
+    /// Members of the whole team.
     int size() const noexcept;
     /// How many members have been admitted, and were there when the host looked last.
     int present() const noexcept;
@@ -145,6 +153,7 @@ class TeamHost {
 /// Whatever rank is free.
 inline constexpr int any_rank = -1;
 
+/// How a program joins a team.
 struct JoinOptions {
     /// The rank to be, or any that is free: the lowest.
     int rank = any_rank;

@@ -94,6 +94,7 @@ class Machine : public TakesCalls<Machine> {
     AfterTasks<std::array<Handle, sizeof...(More) + 1>> after(const Handle& first, const More&... more) {
         return {*this, {first, more...}, Initiator::any_target};
     }
+    /// The same for a list, which must stay as it is until the call.
     AfterTasks<std::span<const Handle>> after(std::span<const Handle> tasks);
 
     /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks
@@ -142,6 +143,7 @@ class Machine : public TakesCalls<Machine> {
     int targets() const noexcept;
     /// The processor that this target is pinned to, or -1. Throws UsageError for a target that there is not.
     int processor(int target) const;
+    /// As it was made.
     const MachineOptions& options() const noexcept;
     /// The processor that each target is pinned to, or -1, and everything else worth a line in a report.
     std::string description() const;
@@ -155,6 +157,7 @@ class Machine : public TakesCalls<Machine> {
     trace::Snapshot snapshot() const;
     /// Starts and stops the full timeline: each task with begin and end. `events` for each thread.
     void start_timeline(std::size_t events = trace::Timeline::default_capacity);
+    /// Ends the recording.
     void stop_timeline();
     /// The recorded timeline as JSON for Perfetto (ui.perfetto.dev), one track a target or initiator, tasks and firings
     /// named.

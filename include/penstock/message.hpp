@@ -60,8 +60,9 @@ enum class Protocol : std::uint8_t {
 /// The word for it in reports.
 std::string_view name(Protocol protocol) noexcept;
 
+/// How messages travel.
 struct MessengerOptions {
-    Protocol protocol = Protocol::automatic;
+    Protocol protocol = Protocol::automatic;  ///< by which way
     std::uint64_t ring_bytes =
         0;  ///< of each ring, a power of two from 4 KiB on; 0: 64 to 256 KiB, less for many ranks
     std::string name = "messages";     ///< tells apart several messengers of one rank
@@ -190,7 +191,9 @@ class Messenger {
     Messenger(const Messenger&) = delete;
     Messenger& operator=(const Messenger&) = delete;
 
+    /// Whose messenger this is.
     Rank rank() const noexcept;
+    /// As it was made.
     const MessengerOptions& options() const noexcept;
 
     // ---- blocking ----
@@ -266,6 +269,7 @@ class Messenger {
     /// Waits for these requests; for all to and from one peer (not those for any_source that have no message yet); for
     /// all. When some fail the others are waited for too, then the first error is thrown.
     void wait_all(std::span<Request> requests);
+    /// Waits for all requests to and from one rank.
     void wait_all_of(int peer);
     void wait_all();
 
@@ -287,9 +291,13 @@ class Messenger {
 
     // ---- the same for bytes ----
 
+    /// As send(), of bytes.
     void send_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag = 0);
+    /// As recv(), of bytes.
     Status recv_bytes(int from, std::span<std::byte> into);
+    /// As isend(), of bytes.
     Request isend_bytes(int to, std::span<const std::byte> bytes, std::uint32_t tag = 0);
+    /// As irecv(), of bytes.
     Request irecv_bytes(int from, std::span<std::byte> into);
 
   private:

@@ -14,6 +14,7 @@ namespace penstock {
 class NoSuchRank : public UsageError {
   public:
     NoSuchRank(int rank, int size);
+    /// Which rank.
     int rank() const noexcept { return rank_; }
     int size() const noexcept { return size_; }  ///< of the team: ranks are 0 to size() - 1
 
@@ -26,6 +27,7 @@ class NoSuchRank : public UsageError {
 class Truncated : public Error {
   public:
     Truncated(int source, std::uint64_t sent, std::uint64_t room);
+    /// Who sent it.
     int source() const noexcept { return source_; }
     std::uint64_t sent() const noexcept { return sent_; }  ///< bytes
     std::uint64_t room() const noexcept { return room_; }  ///< bytes
@@ -40,6 +42,7 @@ class Truncated : public Error {
 class MessageTooLong : public Error {
   public:
     MessageTooLong(int source, std::uint64_t announced, std::uint64_t limit);
+    /// Who sent it.
     int source() const noexcept { return source_; }
     std::uint64_t announced() const noexcept { return announced_; }  ///< bytes
     std::uint64_t limit() const noexcept { return limit_; }          ///< bytes
@@ -61,9 +64,13 @@ struct MessengerClosed : RankLost {
 class InvalidMessage : public Error {
   public:
     InvalidMessage(int rank, std::string field, std::uint64_t expected, std::uint64_t actual);
+    /// Which rank.
     int rank() const noexcept { return rank_; }
+    /// What is wrong in it.
     const std::string& field() const noexcept { return field_; }
+    /// What should stand there.
     std::uint64_t expected() const noexcept { return expected_; }
+    /// What stands there.
     std::uint64_t actual() const noexcept { return actual_; }
 
   private:

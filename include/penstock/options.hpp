@@ -52,7 +52,9 @@ class Grain {
         if (items == 0)
             throw UsageError("pieces of a loop have at least one item; leave the grain out to have it chosen");
     }
+    /// Is it chosen while the loop runs?
     constexpr bool is_automatic() const noexcept { return items_ == 0; }
+    /// Items of a piece; 0: automatic.
     constexpr std::size_t items() const noexcept { return items_; }
 
   private:
@@ -60,11 +62,12 @@ class Grain {
 };
 inline constexpr Grain automatic_grain{};
 
+/// What a machine is made of.
 struct MachineOptions {
-    static constexpr int one_per_processor = -1;
-    static constexpr std::uint32_t max_depth = 1024;
-    static constexpr int max_targets = 256;
-    static constexpr std::uint32_t max_jobs_in_flight = 32;
+    static constexpr int one_per_processor = -1;             ///< for `targets`
+    static constexpr std::uint32_t max_depth = 1024;         ///< of a lane
+    static constexpr int max_targets = 256;                  ///< of a machine
+    static constexpr std::uint32_t max_jobs_in_flight = 32;  ///< of a target
 
     /// Number of targets; by default one for each processor that this process may use, but one for the initiator.
     /// 0: every task runs inside its call.
@@ -72,11 +75,11 @@ struct MachineOptions {
     /// Tasks that a lane holds at once, 1 to 1024. Used by named targets, round_robin and least_loaded. From 16 on
     /// little changes, but with arguments of 64 KiB 4 to 8 were faster by a tenth and more: `./bench paper tpc-queue`.
     std::uint32_t depth = 64;
-    Distribution distribution = Distribution::balanced;
+    Distribution distribution = Distribution::balanced;  ///< where unnamed tasks go
     /// `./bench paper tpc-null-task` compares all four ways.
     Initiation initiation = Initiation::push;
-    Completion completion = Completion::automatic;
-    WhenFull when_full = WhenFull::defer;
+    Completion completion = Completion::automatic;  ///< how completions come back
+    WhenFull when_full = WhenFull::defer;           ///< what a call does without room
     /// Tasks that one initiator may have waiting in its deque (a million descriptors are 64 MiB). 0: without limit.
     std::size_t pending_limit = std::size_t{1} << 20;
     /// `./bench paper prefetch` shows what the rule gains, and what fetching always would lose.

@@ -12,17 +12,25 @@
 
 namespace penstock {
 
+/// A bool, an integer, a number or a text.
 class ParameterValue {
   public:
+    /// A bool.
     ParameterValue(bool value) : value_(value) {}
+    /// An integer.
     template <std::integral T>
         requires(!std::same_as<T, bool>)
     ParameterValue(T value) : value_(static_cast<std::int64_t>(value)) {}
+    /// A number.
     ParameterValue(double value) : value_(value) {}
+    /// A text.
     ParameterValue(std::string value) : value_(std::move(value)) {}
+    /// A text.
     ParameterValue(const char* value) : value_(std::string(value)) {}
+    /// Any of these.
     explicit ParameterValue(SettingValue value) : value_(std::move(value)) {}
 
+    /// As a setting takes it.
     const SettingValue& value() const noexcept { return value_; }
     /// The shortest text that gives the same value again.
     std::string text() const;

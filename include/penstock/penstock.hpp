@@ -64,6 +64,12 @@
 //   see the processors and what they share                      topology.hpp
 //   see where the time went                                     trace.hpp
 //   catch any error                                             error.hpp
+//   ask which Penstock this is                                  version.hpp
+//
+// Not included here, because they bring in what not every program wants
+//   print what Penstock says of itself: <<, std::format         print.hpp
+//   wait for tasks in coroutines                                coroutine.hpp
+//   make a machine a scheduler of senders and receivers         execution.hpp
 #pragma once
 
 #include "penstock/application.hpp"
@@ -117,4 +123,5 @@
 #include "penstock/trace.hpp"
 #include "penstock/transformation.hpp"
 #include "penstock/transpose.hpp"
+#include "penstock/version.hpp"
 #include "penstock/view.hpp"

@@ -24,8 +24,8 @@ namespace penstock {
 
 /// The type of a stream's values, as a graph compares it. Two types are the same when their names and sizes are.
 struct ElementType {
-    std::string_view name;
-    std::size_t size = 0;
+    std::string_view name;  ///< as the source writes it
+    std::size_t size = 0;   ///< in bytes
     friend bool operator==(const ElementType&, const ElementType&) = default;
 };
 template <class T>
@@ -126,6 +126,7 @@ class OutputPort : public Port {
 template <class T>
 class Input : public streaming::InputPort {
   public:
+    /// `name`: unique in its filter.
     explicit Input(std::string name, InputOptions options = {})
         : InputPort(std::move(name), element_type<T>(), options) {}
     /// The oldest buffer. Throws UsageError when none waits (ask waiting() where the input is not required, or to read
@@ -139,6 +140,7 @@ class Input : public streaming::InputPort {
 template <class T>
 class Output : public streaming::OutputPort {
   public:
+    /// `name`: unique in its filter.
     explicit Output(std::string name) : OutputPort(std::move(name), element_type<T>()) {}
 
     /// A buffer of `n` values, from this output's pool; not initialised. Throws std::bad_alloc,
@@ -194,9 +196,9 @@ class Output : public streaming::OutputPort {
 
 /// What a setting may be, and in which unit.
 struct SettingLimits {
-    std::string unit{};
-    double least = -std::numeric_limits<double>::infinity();
-    double most = std::numeric_limits<double>::infinity();
+    std::string unit{};                                       ///< for people
+    double least = -std::numeric_limits<double>::infinity();  ///< the smallest value
+    double most = std::numeric_limits<double>::infinity();    ///< the largest
 };
 
 namespace streaming {
@@ -241,15 +243,20 @@ class Setting final : public streaming::AnySetting {
         value_ = std::move(value);
         return *this;
     }
+    /// Its value now.
     operator const T&() const noexcept { return value_; }
+    /// Its value now.
     const T& get() const noexcept { return value_; }
 
+    /// Its value, whatever its type.
     SettingValue value() const override {
         if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) return value_;
         else if constexpr (std::is_integral_v<T>) return static_cast<std::int64_t>(value_);
         else return static_cast<double>(value_);
     }
+    /// As the assignment.
     void set(const SettingValue& value) override { *this = converted(value); }
+    /// Throws what set() would throw.
     void check(const SettingValue& value) const override { require(converted(value)); }
 
   private:

@@ -41,6 +41,7 @@ std::string_view name(Substrate substrate) noexcept;
 class RankLost : public Error {
   public:
     RankLost(int rank, const std::string& what) : Error(what), rank_(rank) {}
+    /// Which rank.
     int rank() const noexcept { return rank_; }
 
   private:
@@ -51,8 +52,11 @@ class RankLost : public Error {
 class RankDied : public RankLost {
   public:
     RankDied(int rank, int pid, std::optional<int> exit_code, std::optional<int> signal);
+    /// Its process.
     int pid() const noexcept { return pid_; }
+    /// The status with which it exited.
     std::optional<int> exit_code() const noexcept { return exit_code_; }
+    /// The signal that killed it.
     std::optional<int> signal() const noexcept { return signal_; }
 
   private:
@@ -64,6 +68,7 @@ class RankDied : public RankLost {
 class RankLeft : public RankLost {
   public:
     RankLeft(int rank, bool failed);
+    /// Did it leave by an exception?
     bool failed() const noexcept { return failed_; }
 
   private:
@@ -74,8 +79,10 @@ class RankLeft : public RankLost {
 class GrantMissing : public Error {
   public:
     GrantMissing(int owner, std::string name, std::chrono::nanoseconds waited);
+    /// Whose memory was asked for.
     int owner() const noexcept { return owner_; }
     const std::string& name() const noexcept { return name_; }
+    /// How long.
     std::chrono::nanoseconds waited() const noexcept { return waited_; }
 
   private:
@@ -88,6 +95,7 @@ class GrantMissing : public Error {
 class InvalidGrant : public Error {
   public:
     InvalidGrant(int owner, std::string name, const std::string& what);
+    /// Whose memory was asked for.
     int owner() const noexcept { return owner_; }
     const std::string& name() const noexcept { return name_; }
 
@@ -157,8 +165,10 @@ class RankMemory {
     RankMemory(RankMemory&&) noexcept = default;
     RankMemory& operator=(RankMemory&&) noexcept = default;
 
+    /// Where it lies in this process.
     std::byte* data() const noexcept { return data_; }
     std::size_t size() const noexcept { return size_; }  ///< bytes
+    /// Whose memory it is.
     int owner() const noexcept { return owner_; }
     const std::string& name() const noexcept { return name_; }
     explicit operator bool() const noexcept { return data_ != nullptr; }
@@ -211,8 +221,11 @@ class Rank {
   public:
     explicit Rank(team::Member& member) noexcept : member_(&member) {}
 
+    /// Its number, from 0.
     int index() const noexcept { return member_->index; }
+    /// Ranks of the team.
     int size() const noexcept { return member_->size; }
+    /// Threads or processes.
     Substrate substrate() const noexcept { return member_->substrate; }
 
     // ---- memory ----

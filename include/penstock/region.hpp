@@ -20,6 +20,7 @@ namespace penstock {
 class OutOfBounds : public UsageError {
   public:
     OutOfBounds(std::string region, std::size_t index, std::size_t count, std::size_t size);
+    /// Its name.
     const std::string& region() const noexcept { return region_; }
     std::size_t index() const noexcept { return index_; }  ///< of the first element that was to be stored
     std::size_t count() const noexcept { return count_; }  ///< elements from there on
@@ -30,6 +31,7 @@ class OutOfBounds : public UsageError {
     std::size_t index_, count_, size_;
 };
 
+/// How the memory of a region is made.
 struct RegionOptions {
     /// Huge pages, for regions of many MiB that are stored to all over the place: a wish, see Region::huge_bytes().
     Pages pages = Pages::ordinary;
@@ -75,8 +77,10 @@ class Region {
           size_(size) {}
 
     std::size_t size() const noexcept { return size_; }
+    /// As it was made.
     const std::string& name() const noexcept { return memory_.name(); }
     T* data() const noexcept { return reinterpret_cast<T*>(memory_.data()); }
+    /// All of it.
     std::span<T> elements() const noexcept { return {data(), size_}; }
     T* begin() const noexcept { return data(); }
     T* end() const noexcept { return data() + size_; }

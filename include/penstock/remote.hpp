@@ -28,10 +28,10 @@ namespace penstock {
 /// A rectangle of elements inside a region: `rows` of `columns`, the first at `offset`, each `pitch` elements behind
 /// the one before.
 struct Block {
-    std::size_t offset = 0;
-    std::size_t rows = 0;
-    std::size_t columns = 0;
-    std::size_t pitch = 0;  ///< at least `columns`
+    std::size_t offset = 0;   ///< of its first element
+    std::size_t rows = 0;     ///< how many
+    std::size_t columns = 0;  ///< of each row
+    std::size_t pitch = 0;    ///< at least `columns`
 };
 
 namespace region {
@@ -51,6 +51,7 @@ class Remote {
     class Element {
       public:
         Element(const Element&) = delete;
+        /// Stores one value.
         void operator=(const T& value) const { remote_.store(index_, value); }
         void operator=(const Element&) const = delete;  // penstock: a remote can be stored to, not loaded from
         operator T() const = delete;                    // penstock: a remote can be stored to, not loaded from
@@ -72,7 +73,9 @@ class Remote {
     }
 
     std::size_t size() const noexcept { return size_; }
+    /// Whose memory it is.
     int owner() const noexcept { return memory_.owner(); }
+    /// The region's.
     const std::string& name() const noexcept { return memory_.name(); }
 
     /// The way that stores travel from now on; nothing: the one that was measured for their size.
@@ -197,6 +200,7 @@ class Multicast {
     }
 
     std::size_t size() const noexcept { return remotes_.front().size(); }
+    /// Where it stores.
     std::span<const Remote<T>> remotes() const noexcept { return remotes_; }
 
     /// As Remote's. Out of bounds stores nowhere.

@@ -114,6 +114,7 @@ class Run {
     /// Ends all filters without firing them again; what waits is dropped (and counted). Returns when they have ended. A
     /// filter that is in a firing is waited for. Called inside a filter it returns at once.
     void stop();
+    /// Have all filters ended?
     bool ended() const noexcept;
 
     /// Sends an event to a filter, to all filters of a group ("group/"), or to all (""). They handle it between

@@ -36,9 +36,11 @@ class SharedMutex {
 
     /// To read. Throws RankDied, RankLeft; UsageError when this rank reads or writes already.
     void lock_shared();
+    /// Ends the reading.
     void unlock_shared();
     /// To write. Throws the same.
     void lock();
+    /// Ends the writing.
     void unlock();
 
   private:

@@ -17,8 +17,9 @@
 
 namespace penstock {
 
+/// How a team runs.
 struct SpmdOptions {
-    Substrate substrate = Substrate::threads;
+    Substrate substrate = Substrate::threads;  ///< threads or processes
     /// How long accept() waits for a grant unless it is told otherwise.
     std::chrono::nanoseconds accept_within = std::chrono::seconds{10};
     /// Pin each rank to a processor of its own, where there are enough of them.
@@ -30,6 +31,7 @@ struct SpmdOptions {
 class RankFailed : public Error {
   public:
     RankFailed(int rank, std::exception_ptr cause, int others = 0);
+    /// Which rank failed first.
     int rank() const noexcept { return rank_; }
     std::exception_ptr cause() const noexcept { return cause_; }  ///< never null
     int others() const noexcept { return others_; }               ///< how many more ranks failed or died

@@ -48,6 +48,7 @@ class StoreWays {
     /// process. A forked child has what its parent had. Throws UsageError when the environment names no way.
     static const StoreWays& here();
 
+    /// How so many bytes travel.
     StoreWay of(std::size_t bytes) const noexcept {
         StoreWay way = smaller_;
         for (std::size_t i = 0; i < sizes.size() && bytes >= sizes[i]; ++i) way = ways_[i];

@@ -16,6 +16,7 @@ namespace penstock {
 class GraphError : public UsageError {
   public:
     explicit GraphError(std::vector<std::string> problems);
+    /// Everything that is wrong, in words.
     const std::vector<std::string>& problems() const noexcept { return problems_; }
 
   private:
@@ -24,8 +25,8 @@ class GraphError : public UsageError {
 
 /// What went with the worker process in which a filter lived.
 struct Loss {
-    bool process = false;  ///< false: the filter threw, and its process lives
-    std::vector<LostBuffer> buffers{};
+    bool process = false;               ///< false: the filter threw, and its process lives
+    std::vector<LostBuffer> buffers{};  ///< which
     /// Filters without state() that lived in the same process and begin afresh, by name
     std::string others{};
 };
@@ -35,11 +36,14 @@ class FilterFailed : public Error {
   public:
     FilterFailed(std::string filter, int copy, std::uint64_t firing, std::exception_ptr cause, std::uint64_t others,
                  Loss loss = {});
+    /// Which filter.
     const std::string& filter() const noexcept { return filter_; }
+    /// Which of its copies.
     int copy() const noexcept { return copy_; }
     std::uint64_t firing() const noexcept { return firing_; }     ///< of this copy, from 0
     std::exception_ptr cause() const noexcept { return cause_; }  ///< never null; WorkerDied where its process ended
     std::uint64_t others() const noexcept { return others_; }     ///< firings that failed later
+    /// What went with it.
     const Loss& loss() const noexcept { return loss_; }
 
   private:

@@ -33,8 +33,9 @@ enum class WhenStreamFull {
     fail,         ///< write() throws StreamFull
 };
 
+/// How buffers go from an output to an input.
 struct StreamOptions {
-    Policy policy = Policy::demand_driven;
+    Policy policy = Policy::demand_driven;  ///< which copy gets a buffer
     /// Buffers that may wait at each sink; 0: automatic: 8 to begin with, up to 64 where both ends keep waiting for one
     /// another in turn and that takes no more than a quarter of a target's local store, down to 2 where long queues of
     /// large buffers never run dry. Whatever the number, the third buffer and those behind it wait only where they fit
@@ -42,7 +43,7 @@ struct StreamOptions {
     std::size_t capacity = 0;
     /// Bytes that may wait at each sink, beyond the first buffer; 0: no limit of its own.
     std::size_t capacity_bytes = 0;
-    WhenStreamFull when_full = WhenStreamFull::wait;
+    WhenStreamFull when_full = WhenStreamFull::wait;  ///< what happens without room
     /// Sinks see the buffers in the order in which the stream's source filter got or made what they come from, although
     /// copies of the filters in between overtook one another. Buffers that wait for earlier ones do not count against
     /// the capacity.
@@ -67,6 +68,7 @@ enum class OnFailure {
     go_on,
 };
 
+/// How a filter runs.
 struct FilterOptions {
     /// As many copies as the pressure at the filter asks for: from one to one for each target and one more, for the
     /// thread that helps while it waits for the run. It begins with the most. They come while buffers wait for all of
@@ -81,7 +83,7 @@ struct FilterOptions {
     std::vector<int> targets{};
     /// The name of a filter whose targets it shares; excludes `targets`.
     std::string near{};
-    OnFailure on_failure = OnFailure::stop;
+    OnFailure on_failure = OnFailure::stop;  ///< what an exception in a firing does
     /// Buffers of each of its outputs that exist at once before it waits for one to come back; 0: no limit beyond the
     /// streams' own.
     std::size_t pool = 0;
@@ -100,6 +102,7 @@ struct FilterOptions {
     friend bool operator==(const FilterOptions&, const FilterOptions&) = default;
 };
 
+/// How a graph runs.
 struct RunOptions {
     /// Under this name other processes of the same user can look at the run and send events to it: `penstock top`,
     /// `draw` and `send`. It costs a thread that sleeps until somebody asks. Empty: what the environment's

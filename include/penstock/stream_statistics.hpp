@@ -9,9 +9,9 @@ namespace penstock {
 
 /// All copies of a filter together.
 struct FilterStatistics {
-    std::string name;
-    int copies = 0;
-    std::uint64_t firings = 0;
+    std::string name;            ///< the filter's
+    int copies = 0;              ///< that run now
+    std::uint64_t firings = 0;   ///< since the run began
     std::uint64_t failures = 0;  ///< firings that threw
     /// Buffers that were sent to it and never read, or that it wrote and nobody was there any more to read
     std::uint64_t dropped = 0;
@@ -24,7 +24,7 @@ struct FilterStatistics {
     double load = 0;               ///< of one processor, for each copy: rate times service
     // Shares of the time since the run began, over the copies; for filters whose firings take a microsecond or more,
     // else 0.
-    double waits_for_input = 0;
+    double waits_for_input = 0;   ///< nothing to read
     double waits_for_output = 0;  ///< room in a stream, or a buffer of its own pool
     double waits_for_target = 0;  ///< it could fire, and no target was free
 };
@@ -32,8 +32,8 @@ struct FilterStatistics {
 /// A buffer that went with the worker process that had it: in the firing that ended the process, or kept by a filter
 /// that lived there too.
 struct LostBuffer {
-    std::string filter;
-    int copy = 0;
+    std::string filter;          ///< that had it
+    int copy = 0;                ///< of that filter
     std::uint64_t firing = 0;    ///< of that copy, from 0
     std::string port;            ///< the input by which it came
     std::uint64_t sequence = 0;  ///< its tag
@@ -41,9 +41,10 @@ struct LostBuffer {
     friend bool operator==(const LostBuffer&, const LostBuffer&) = default;
 };
 
+/// One stream.
 struct StreamStatistics {
-    std::string from;  ///< "filter.port"
-    std::string to;
+    std::string from;           ///< "filter.port"
+    std::string to;             ///< likewise
     std::uint64_t buffers = 0;  ///< that have arrived
     std::uint64_t dropped = 0;  ///< for lack of room
     double rate = 0;            ///< buffers a second
@@ -51,10 +52,11 @@ struct StreamStatistics {
     double capacity = 0;        ///< buffers that may wait at each sink now, on average over the sinks
 };
 
+/// A run up to now.
 struct RunStatistics {
-    double seconds = 0;
-    std::vector<FilterStatistics> filters;
-    std::vector<StreamStatistics> streams;
+    double seconds = 0;                     ///< since it began
+    std::vector<FilterStatistics> filters;  ///< in the order of the graph
+    std::vector<StreamStatistics> streams;  ///< likewise
     /// The filter with the highest load for each copy: who wants the whole to go faster begins there. Empty when
     /// nothing was timed yet.
     std::string bottleneck;

@@ -22,11 +22,11 @@ struct Cache {
 
 /// One hardware thread that this process may run on.
 struct Processor {
-    int index = 0;    ///< the operating system's number for it, as in taskset and /proc/cpuinfo
-    int core = 0;     ///< processors with the same number are hardware threads of one core
-    int package = 0;  ///< socket
-    int node = 0;     ///< NUMA node, the operating system's number
-    Cache l1d, l2, l3;
+    int index = 0;      ///< the operating system's number for it, as in taskset and /proc/cpuinfo
+    int core = 0;       ///< processors with the same number are hardware threads of one core
+    int package = 0;    ///< socket
+    int node = 0;       ///< NUMA node, the operating system's number
+    Cache l1d, l2, l3;  ///< as this processor sees them
 };
 
 /// How far apart two processors are, nearest first.
@@ -40,8 +40,8 @@ enum class MonitorWait { none, umwait, mwaitx };
 
 /// What the processor can do beyond its base instruction set, as far as layers above need to know.
 struct ProcessorFeatures {
-    MonitorWait monitor_wait = MonitorWait::none;
-    bool cldemote = false;  ///< CLDEMOTE pushes a line from the private caches to the shared one
+    MonitorWait monitor_wait = MonitorWait::none;  ///< the instruction that waits for a store
+    bool cldemote = false;                         ///< CLDEMOTE pushes a line from the private caches to the shared one
 };
 
 /// What detection uses in place of the real machine: for tests, and for `flat` machines on purpose.
@@ -85,7 +85,9 @@ class Topology {
     /// Bytes of one cache line, as the processor says.
     std::size_t line_size() const noexcept { return line_size_; }
 
+    /// What the processor can do.
     ProcessorFeatures features() const noexcept { return features_; }
+    /// Can it push lines out of its private caches?
     bool has_cldemote() const noexcept { return features_.cldemote; }
 
     /// Whether nothing is known of cores and sharing.

@@ -13,8 +13,9 @@
 
 namespace penstock {
 
+/// What one pass has done.
 struct Transformation {
-    std::string name;
+    std::string name;      ///< the pass's
     std::string purpose;   ///< one line
     std::string argument;  ///< what stands behind "NAME=", in words; empty: nothing may
 };
@@ -22,6 +23,7 @@ struct Transformation {
 /// All passes, in the order in which they are of use.
 const std::vector<Transformation>& transformations();
 
+/// What the passes are given.
 struct TransformOptions {
     /// Settings become the defaults of their parameters.
     ApplicationOptions application{};

@@ -13,13 +13,13 @@ namespace penstock {
 
 /// The element in row r and column c of the target is the one in row c and column r of the source.
 struct Transposition {
-    std::byte* to = nullptr;
-    const std::byte* from = nullptr;
-    std::size_t rows = 0;        ///< of the target: columns of the source
-    std::size_t columns = 0;     ///< of the target: rows of the source
-    std::size_t to_pitch = 0;    ///< elements from one row to the next
-    std::size_t from_pitch = 0;  ///< elements from one row to the next
-    std::size_t element = 0;     ///< bytes of one element, > 0
+    std::byte* to = nullptr;          ///< the first element to write
+    const std::byte* from = nullptr;  ///< the first to read
+    std::size_t rows = 0;             ///< of the target: columns of the source
+    std::size_t columns = 0;          ///< of the target: rows of the source
+    std::size_t to_pitch = 0;         ///< elements from one row to the next
+    std::size_t from_pitch = 0;       ///< elements from one row to the next
+    std::size_t element = 0;          ///< bytes of one element, > 0
 };
 
 /// Stores a transpose. The two must not overlap. When it returns, a release store of this thread publishes it, whatever

@@ -17,8 +17,9 @@ class view {
   public:
     using element_type = T;
     using value_type = std::remove_cv_t<T>;
-    using Extents = std::array<std::size_t, Rank>;
-    using Strides = std::array<std::ptrdiff_t, Rank>;
+    using Extents = std::array<std::size_t, Rank>;     ///< elements along each dimension
+    using Strides = std::array<std::ptrdiff_t, Rank>;  ///< elements from one index to the next
+    /// How many dimensions it has.
     static constexpr std::size_t rank() noexcept { return Rank; }
 
     constexpr view() noexcept = default;
@@ -45,9 +46,13 @@ class view {
     }
 
     constexpr T* data() const noexcept { return data_; }
+    /// Elements along a dimension.
     constexpr std::size_t extent(std::size_t dimension) const noexcept { return extents_[dimension]; }
+    /// Elements from one index of a dimension to the next.
     constexpr std::ptrdiff_t stride(std::size_t dimension) const noexcept { return strides_[dimension]; }
+    /// Of all dimensions.
     constexpr const Extents& extents() const noexcept { return extents_; }
+    /// Of all dimensions.
     constexpr const Strides& strides() const noexcept { return strides_; }
     /// Number of elements.
     constexpr std::size_t size() const noexcept {
@@ -57,6 +62,7 @@ class view {
     }
     constexpr bool empty() const noexcept { return size() == 0; }
 
+    /// The element at these indices, which are not checked.
     template <class... Index>
         requires(sizeof...(Index) == Rank)
     constexpr T& operator()(Index... index) const noexcept {
@@ -102,12 +108,15 @@ class pieces {
   public:
     using element_type = T;
     constexpr pieces() noexcept = default;
+    /// The list must live as long as the task.
     constexpr explicit pieces(std::span<const std::span<T>> list) noexcept : list_(list) {}
 
+    /// How many pieces there are.
     constexpr std::size_t count() const noexcept { return list_.size(); }
     constexpr std::span<T> operator[](std::size_t i) const noexcept { return list_[i]; }
     constexpr auto begin() const noexcept { return list_.begin(); }
     constexpr auto end() const noexcept { return list_.end(); }
+    /// All pieces.
     constexpr std::span<const std::span<T>> list() const noexcept { return list_; }
     /// Number of elements in all pieces together.
     constexpr std::size_t size() const noexcept {

@@ -21,11 +21,15 @@ filters by streams of arrays.
 # Threading takes the thread that imports it first for Python's main thread; that must not be a rank's.
 import threading as _threading  # noqa: F401
 
+from penstock import free_threading as _free_threading
+
+_lock_was_off = _free_threading.lock_is_off()
+
 from penstock._core import (
     Barrier, Body, Buffer, Chain, Condition, Counter, Dependences, Flag, Handle, In, InOut, Machine, Membership,
     Messenger, Multicast, Mutex, Out, Rank, Recording, Region, Remote, RemoteCounter, RemoteFlag, Request, Resident,
     SharedMutex, Snapshot, Status, Target, TeamHost, any_source, distance, gallery, join, launch, run_app, topology,
-    wait_all, wait_any,
+    version as _version, wait_all, wait_any,
 )  # fmt: skip
 from penstock.applications import Application, ApplicationRun
 from penstock.body import compiled
@@ -38,7 +42,8 @@ from penstock.runs import Edit, Run
 from penstock.streams import Graph
 from penstock.team import spmd
 
-__version__ = "0.1.0"
+__version__ = _version()
+_free_threading.tell_if_it_came_back(_lock_was_off)
 
 __all__ = [
     "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun",

@@ -1,4 +1,4 @@
-"""The command line: penstock machine, gallery, run, check, components, transform, profile, compile, top, draw, send, demo."""
+"""The command line: penstock machine, gallery, run, check, components, transform, profile, compile, top, draw, send, studio, demo."""
 
 import os
 import sys
@@ -15,7 +15,8 @@ from penstock.applications import whole
 from penstock.errors import Error, UsageError
 from penstock.interruptions import INTERRUPTED
 from penstock.running import refuse_unwritable, write_file
-from penstock.terminal import console, duration, print_checks, print_timings, progress_bar, show_warning, size
+from penstock.studio.command import studio
+from penstock.terminal import console, duration, print_checks, print_timings, print_rivals, progress_bar, show_warning, size
 
 app = typer.Typer(
     help="Fine-grained tasks, pushed to the core that will run them.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -28,7 +29,12 @@ NUMBERS = ("rows", "columns", "block_rows", "block_columns", "seed", "repetition
 
 
 @app.callback(invoke_without_command=True)
-def options(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    cmake_dir: Annotated[bool, typer.Option("--cmake-dir", help="Print where CMake finds the library that this wheel carries, and exit.")] = False,
+) -> None:
+    if cmake_dir:
+        raise typer.BadParameter("it stands alone: penstock --cmake-dir", param_hint="--cmake-dir")
     if version:
         console.print(f"penstock {__version__}")
         raise typer.Exit
@@ -111,6 +117,7 @@ def run(
     allow: written.Allow = None,
     isolation: written.IsolationOption = None,
     library: written.Library = None,
+    checks: Annotated[bool, typer.Option("--checks", help="Print every check, also where all hold.")] = False,
 ) -> None:
     """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
     fails. Of a file: runs it once (docs/language.md), with figures on a terminal and keys that send its events; Ctrl-C ends its sources, and a second
@@ -141,7 +148,7 @@ def run(
         console.print(recorded.period.table())
     for finding, text in result["findings"].items():
         console.print(f"{finding}: {text}", soft_wrap=True)
-    print_checks(result["checks"])
+    print_checks(result["checks"], checks)
     if trace is not None:
         write_file(trace, recorded.timeline)
         console.print(f"timeline: {trace}", soft_wrap=True)
@@ -168,6 +175,7 @@ app.command("compile")(written.compile_file)
 app.command()(watching.top)
 app.command()(watching.draw)
 app.command()(watching.send)
+app.command()(studio)
 
 
 @app.command()
@@ -176,6 +184,7 @@ def demo(
     photo: Annotated[Path | None, typer.Option(help="A photograph to filter; by default one that scikit-image ships.")] = None,
     targets: Targets = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Timed runs of each way.")] = 15,
+    every: Annotated[bool, typer.Option("--checks", help="Print every check, also where all hold.")] = False,
 ) -> None:
     """Analyses a real tissue, filters a photograph and factors a matrix, checks all, and writes one HTML report. Exits with 1 when a check fails."""
     from penstock import demo as job
@@ -189,20 +198,27 @@ def demo(
             job.factor_matrix(pool, progress_bar, repetitions),
         ]
         description = pool.description
+        with progress_bar("calling Python functions") as progress:
+            rivals = job.compare_executors(pool, progress)
     checks: list[dict[str, Any]] = []
     for section in sections:
         console.print(Text(f"\n{section.title}", "bold"))
         result = section.recorded.result
         print_timings({way: section.recorded.seconds(way) for way in result["timings"]}, result["workers"], result["tasks"])
-        print_checks(section.checks)
+        print_checks(section.checks, every)
         checks += section.checks
         for note in section.notes:
             console.print(note, style="dim")
+    console.print(Text("\nPython functions", "bold"))
+    print_rivals(f"{job.CALLS:,} calls of about 20 us, {rivals.workers} workers", rivals.seconds, job.CALLS)
     path = output / "index.html"
     write_page(path, "Penstock at work", sections, description)
     work = sections[-1].recorded
     per_task = duration(work.seconds("tagged") / work.result["tasks"])
-    console.print(f"\nLU: {per_task} a task, all included.")
+    console.print("\nWhat to look at:", style="bold")
+    console.print(f"- LU took {per_task} a task, all included; `hand` is the same with bare threads and flags.")
+    console.print("- The timeline in the report: what each core did, and where it waited.")
+    console.print("- `penstock gallery` lists more; `./bench lu` compares with OpenMP and oneTBB.")
     console.print(f"Report: {path.resolve()}", soft_wrap=True)
     if not all(row["ok"] for row in checks):
         raise typer.Exit(1)

@@ -1,7 +1,11 @@
 """The main job on real input: a tissue analysed by filters, a photograph put out of focus and an LU factorisation, all checked, and one report."""
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -132,3 +136,43 @@ def factor_matrix(machine: Machine, bar: Bar, repetitions: int = 15) -> Section:
         checks=recorded.result["checks"] + check_factors(arrays["A"], arrays["LU"]) + others,
         notes=["The timeline holds the last tasks of each thread."] + [f"{reference} is not installed, so it was not asked." for reference in missing],
     )
+
+
+CALLS = 2000  # of each means
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """What the same calls took by different means, in seconds: the median of three."""
+
+    workers: int
+    seconds: dict[str, float]
+
+
+def little_work(n: int) -> int:
+    """About 20 us."""
+    return sum(range(n, n + 800))
+
+
+def compare_executors(machine: Machine, progress: Callable[[float], None]) -> Rivals:
+    """machine.map against what a newcomer would use instead, with as many workers, in turn. Raises AssertionError where results differ."""
+    workers = max(machine.targets, 1)
+    items = range(CALLS)
+    with ProcessPoolExecutor(workers, get_context("forkserver")) as processes, ThreadPoolExecutor(workers) as threads:
+        means: dict[str, Callable[[], list[int]]] = {
+            "machine.map": lambda: list(machine.map(little_work, items)),
+            "ProcessPoolExecutor": lambda: list(processes.map(little_work, items)),
+            "ProcessPoolExecutor, chunksize=64": lambda: list(processes.map(little_work, items, chunksize=64)),
+            "ThreadPoolExecutor": lambda: list(threads.map(little_work, items)),
+        }
+        expected = [little_work(n) for n in items]
+        for act in means.values():  # workers start, and functions travel, before anything is timed
+            assert act() == expected
+        taken: dict[str, list[float]] = {name: [] for name in means}
+        for turn in range(3):
+            for name, act in means.items():
+                begin = time.perf_counter()
+                act()
+                taken[name].append(time.perf_counter() - begin)
+            progress((turn + 1) / 3)
+    return Rivals(workers, {name: median(times) for name, times in taken.items()})

@@ -86,13 +86,26 @@ def print_timings(seconds: dict[str, float], workers: int, tasks: int) -> None:
     console.print(table)
 
 
-def print_checks(checks: list[dict[str, Any]]) -> None:
-    """Expected and actual figures, the tolerance, and who says what is expected."""
-    table = Table(title="checks", title_justify="left")
-    for column, justify in (("check", "left"), ("expected", "right"), ("actual", "right"), ("tolerance", "right"), ("by", "left"), ("", "left")):
-        table.add_column(column, justify=justify, no_wrap=justify == "right")  # type: ignore[arg-type]
-    for row in checks:
-        verdict = Text("ok", "green") if row["ok"] else Text("WRONG", "bold red")
-        figures = (figure(row["expected"]), figure(row["actual"]), figure(row["tolerance"]))
-        table.add_row(row["name"], *figures, row["source"], verdict)
+def print_checks(checks: list[dict[str, Any]], every: bool = False) -> None:
+    """One line where all hold; else a line for each that does not: expected and actual figures, the tolerance, and who says so. `every`: a line for each."""
+    wrong = [row for row in checks if not row["ok"]]
+    sources = list(dict.fromkeys(row["source"] for row in checks))
+    if not wrong:
+        told = Text.assemble((f"all {len(checks)} checks hold", "green"), ", by " + "; ".join(sources))
+        if not every and len(told) > console.width:
+            told = Text.assemble((f"all {len(checks)} checks hold", "green"), f", by {len(sources)} references (--checks lists them)")
+        console.print(told, overflow="ellipsis", no_wrap=True)
+    for row in checks if every else wrong:
+        verdict = Text("ok    ", "green") if row["ok"] else Text("WRONG ", "bold red")
+        figures = f"{figure(row['actual'])}, expected {figure(row['expected'])} within {figure(row['tolerance'])}"
+        console.print(Text.assemble(verdict, f"{row['name']}: {figures} ", (row["source"], "dim")), overflow="ellipsis", no_wrap=not wrong, soft_wrap=bool(wrong))
+
+
+def print_rivals(title: str, seconds: dict[str, float], calls: int) -> None:
+    """What the same calls took by different means, the first one ours."""
+    figures = (Column(each, justify="right") for each in ("in all", "each", "times ours"))
+    table = Table("means", *figures, title=title, title_justify="left")
+    ours = next(iter(seconds.values()))
+    for name, taken in seconds.items():
+        table.add_row(name, duration(taken), duration(taken / calls), f"{taken / ours:.2f}")
     console.print(table)

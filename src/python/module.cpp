@@ -1,4 +1,5 @@
 // penstock._core
+#include "penstock/version.hpp"
 #include "python/errors.hpp"
 #include "python/ranks/rank_session.hpp"
 #include "python/streams/filter_spec.hpp"
@@ -9,6 +10,7 @@ NB_MODULE(_core, module) {
     module.doc() = "The compiled part of penstock; import penstock.";
     // numba keeps the globals of every cfunc until the process ends, and with them the tags and bodies that lie there.
     nanobind::set_leak_warnings(false);
+    module.def("version", &penstock::library_version, "Of the library.");
     bind_errors(module);
     bind_arguments(module);
     bind_bodies(module);

@@ -8,6 +8,7 @@ if(result EQUAL 0)
 endif()
 string(FIND "${said}" "penstock: " named)
 string(FIND "${said}" "${expected}" found)
-if(found EQUAL -1 OR named EQUAL -1)
+# Where a compiler has nowhere to put a sentence, a name of ours says it.
+if(found EQUAL -1 OR (named EQUAL -1 AND NOT expected MATCHES "^[a-z_]+$"))
   message(FATAL_ERROR "${SOURCE}: the compiler should say \"${expected}\" but says\n${said}")
 endif()

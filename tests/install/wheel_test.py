@@ -1,6 +1,7 @@
 """The wheel: built, put into a virtual environment that knows nothing of this working tree, and used there."""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -77,3 +78,36 @@ def test_the_installed_command_lists_what_it_can_do(elsewhere: Path, tmp_path: P
     done = subprocess.run([elsewhere / "bin" / "penstock", "--help"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "demo" in done.stdout and "gallery" in done.stdout
+
+
+def test_the_wheel_has_the_licence_of_each_library_that_it_brings(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    brought = {re.sub(r"-[0-9a-f]{8}\..*", "", Path(name).name) for name in names if name.startswith("penstock.libs/") and not name.endswith("/")}
+    told = {Path(name).stem for name in names if "/licenses/bundled/" in name and not name.endswith("/")}
+    assert "libhwloc" in brought and told == brought
+
+
+def test_a_program_in_cpp_builds_against_what_the_wheel_carries(elsewhere: Path, tmp_path: Path) -> None:
+    said = subprocess.run([elsewhere / "bin" / "penstock", "--cmake-dir"], capture_output=True, text=True, check=True).stdout.strip()
+    assert Path(said).is_relative_to(elsewhere)
+    (tmp_path / "application.xml").write_text(
+        '<application xmlns="urn:penstock:application:1" name="counts"><component name="numbers" class="numbers"><set name="count" value="7"/></component>'
+        '<component name="count" class="count"/><component name="print" class="print-integers"/><stream from="numbers.out" to="count.in"/>'
+        '<stream from="count.out" to="print.in"/></application>'
+    )
+    for command in (
+        [elsewhere / "bin" / "penstock", "compile", "application.xml", "--output", "source"],
+        ["cmake", "-S", "source", "-B", "build", f"-DCMAKE_PREFIX_PATH={said}", "-DCMAKE_BUILD_TYPE=Debug"],
+        ["cmake", "--build", "build"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run([tmp_path / "build" / "counts"], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and "7" in done.stdout
+
+
+def test_what_an_answer_needs_and_is_not_installed_is_named_with_its_extra(elsewhere: Path) -> None:
+    for package, extra in (("typer", "cli"), ("rich", "cli")):
+        program = f"import sys; sys.modules[{package!r}] = None; sys.argv = ['penstock', 'gallery']; from penstock.command import main; main()"
+        done = subprocess.run([elsewhere / "bin" / "python", "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and f"pip install 'penstock[{extra}]'" in done.stderr, done.stderr

@@ -45,7 +45,7 @@ def test_run_prints_checks_and_writes_report_and_trace(tmp_path):
     report, trace = tmp_path / "deep" / "lu.html", tmp_path / "other" / "lu.json"
     result = invoke("run", "lu", "--set", "rows=64", "--set", "repetitions=2", "--targets", 1, "--report", report, "--trace", trace)
     assert result.exit_code == 0, result.output
-    assert "tolerance" in result.output and "WRONG" not in result.output
+    assert "checks hold" in result.output and "WRONG" not in result.output
     events = json.loads(trace.read_text())["traceEvents"]
     assert sum(event.get("ph") == "X" and "bmod" in event["name"] for event in events) > 10
     text = report.read_text()
@@ -83,6 +83,10 @@ def test_the_demo_analyses_a_tissue_filters_a_photograph_factors_a_matrix_and_wr
     assert result.exit_code == 0, result.output
     assert result.output.rstrip().endswith("index.html")
     assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]
+    for words in ("checks hold", "ProcessPoolExecutor", "What to look at"):
+        assert words in result.output
+    wide = [line for line in result.output.splitlines() if len(line) > 80 and not line.startswith("Report: ")]
+    assert wide == []
     text = (tmp_path / "report" / "index.html").read_text()
     tissue = "tissue" in dict(ps.gallery())
     assert text.count("data:image/png;base64,") == 2 + 2 * tissue and text.count("<h2>") == 2 + tissue

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -73,11 +74,11 @@ TEST(Door, shows_the_graph_with_its_figures_and_what_each_filter_does) {
 TEST(Door, takes_events_with_values_of_each_kind_for_one_filter_for_a_group_and_for_all) {
     Running running({.name = own("told")});
     const auto reached = std::string("{\"reached\":1}\n");
-    EXPECT_EQ(visit(own("told"), "send\tpause\tb:true\tgroup/source"), reached);
-    EXPECT_EQ(visit(own("told"), "send\tcount\ti:-12\tgroup/"), reached);
-    EXPECT_EQ(visit(own("told"), "send\tscale\td:0.25\t"), reached);
-    EXPECT_EQ(visit(own("told"), "send\ta%09b\ts:100%25 %C3%A9\t"), reached);
-    EXPECT_EQ(visit(own("told"), "send\tend\tb:false\t"), reached);
+    EXPECT_EQ(visit(own("told"), "events", R"({"name":"pause","value":true,"to":"group/source"})"), reached);
+    EXPECT_EQ(visit(own("told"), "events", R"({"name":"count","value":-12,"to":"group/"})"), reached);
+    EXPECT_EQ(visit(own("told"), "events", R"({"name":"scale","value":0.25})"), reached);
+    EXPECT_EQ(visit(own("told"), "events", R"({"name":"a\tb","value":"100% \u00e9 \ud83d\ude00"})"), reached);
+    EXPECT_EQ(visit(own("told"), "events", R"({"name":"end"})"), reached);
     running.run.finish();
     const auto& got = running.source.got;
     ASSERT_EQ(got.size(), 5u);
@@ -85,21 +86,68 @@ TEST(Door, takes_events_with_values_of_each_kind_for_one_filter_for_a_group_and_
     EXPECT_EQ(got[1].value, SettingValue(std::int64_t{-12}));
     EXPECT_EQ(got[2].value, SettingValue(0.25));
     EXPECT_EQ(got[3].name, "a\tb");
-    EXPECT_EQ(got[3].value, SettingValue(std::string("100% \u00e9")));
+    EXPECT_EQ(got[3].value, SettingValue(std::string("100% \u00e9 \U0001f600")));
     EXPECT_EQ(got[4].value, SettingValue(false));
 }
 
 TEST(Door, says_what_is_wrong_with_a_question) {
     Running running({.name = own("asked")});
-    EXPECT_TRUE(has(visit(own("asked"), "dance\tnow"), "{\"error\":\"this run does not know what 'dance'"));
-    EXPECT_TRUE(has(visit(own("asked"), "send\tpause\tb:true\tnobody"), "reaches nobody: no filter 'nobody'"));
-    for (const char* value : {"b:1", "i:1.5", "i:99999999999999999999", "d:", "d:x", "x:1", ""})
-        EXPECT_TRUE(has(visit(own("asked"), std::string("send\tpause\t") + value + "\t"), "is no value of an event"))
-            << value;
-    EXPECT_EQ(visit(own("asked"), std::string(100'000, 'x')), "");  // turned away
+    EXPECT_TRUE(has(visit(own("asked"), "dance"), "{\"error\":\"a run does not know GET /v1/dance"));
+    EXPECT_TRUE(
+        has(visit(own("asked"), "events", R"({"name":"pause","to":"nobody"})"), "reaches nobody: no filter 'nobody'"));
+    for (const char* body :
+         {"{", "[]", "7", R"({"name":})", R"({"name":"a","name":"b"})", R"({"name":"\ud800"})", "{\"name\":\"\xff\"}",
+          R"({"name":"pause","value":[1]})", R"({"name":"pause","value":99999999999999999999e999})",
+          R"({"name":"pause","other":1})", R"({"value":1})", R"({"name":"a"} b)"})
+        EXPECT_TRUE(has(visit(own("asked"), "events", body), "{\"error\":")) << body;
+    EXPECT_TRUE(has(visit(own("asked"), "events", std::string(100, '[')), "nested too deep"));
+    EXPECT_TRUE(has(parts::say(own("asked"), "nonsense\r\n\r\n"), "400 Bad Request"));
+    EXPECT_TRUE(has(parts::say(own("asked"), "DELETE /v1/graph HTTP/1.1\r\n\r\n"), "405 Method Not Allowed"));
+    EXPECT_TRUE(has(parts::say(own("asked"), std::string(100'000, 'x')), "413"));
+    EXPECT_TRUE(has(parts::say(own("asked"), "POST /v1/events HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n"), "413"));
+    for (const char* every : {"0", "-1", "nan", "x", "1e9"})
+        EXPECT_TRUE(has(visit(own("asked"), std::string("watch?every=") + every), "'every' is a number")) << every;
     running.run.send({"end"});
     running.run.finish();
     EXPECT_EQ(running.source.got.size(), 1u);
+}
+
+TEST(Door, shows_a_watcher_the_graph_again_and_again_until_the_run_ends) {
+    Running running({.name = own("watched")});
+    std::string seen;
+    std::thread watcher([&] { seen = visit(own("watched"), "watch?every=0.02"); });
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (running.collect.arrived.load() < 100 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    running.run.send({"end"});
+    running.run.finish();
+    watcher.join();
+    EXPECT_GE(std::ranges::count(seen, '\n'), 3);
+    EXPECT_TRUE(has(seen, "\"from\":\"group/source.out\""));
+    EXPECT_EQ(seen.back(), '\n');
+}
+
+TEST(Door, makes_edits_from_outside_or_refuses_them_whole_with_every_reason) {
+    Running running({.name = own("edited")});
+    const auto edit = [&](const std::string& edits) {
+        return visit(own("edited"), "edits", "{\"edits\":[" + edits + "]}");
+    };
+    EXPECT_EQ(edit(R"({"do":"disconnect","from":"group/source.out","to":"collect.in"},
+                      {"do":"connect","from":"group/source.out","to":"collect.in","capacity":5})"),
+              "{\"made\":2}\n");
+    EXPECT_TRUE(has(visit(own("edited"), "graph"), "\"capacity\":5"));
+    const auto refused =
+        edit(R"({"do":"set","filter":"nobody","setting":"x","value":1},{"do":"remove","filter":"none"})");
+    EXPECT_TRUE(has(refused, "\"problems\":[") && has(refused, "'nobody'") && has(refused, "'none'")) << refused;
+    EXPECT_TRUE(has(edit(R"({"do":"dance"})"), "edit 1: nobody can do 'dance'"));
+    EXPECT_TRUE(has(edit(R"({"do":"copies","filter":"collect","count":-1})"), "edit 1: 'count' is to be an integer"));
+    EXPECT_TRUE(
+        has(edit(R"({"do":"connect","from":"group/source.out","to":"collect.in","policy":"by_key"})"), "function"));
+    EXPECT_TRUE(has(edit(""), "nothing to do"));
+    EXPECT_TRUE(has(visit(own("edited"), "graph"), "\"capacity\":5")) << "what was refused has changed nothing";
+    EXPECT_EQ(visit(own("edited"), "close", "{}"), "{}\n");
+    running.run.finish();
+    EXPECT_EQ(running.run.statistics().lost, 0u);
 }
 
 TEST(Door, stays_open_for_others_while_visitors_say_nothing) {
@@ -159,7 +207,7 @@ TEST(Door, another_process_looks_in_and_ends_the_run) {
     std::string graph;
     while (graph.empty() && std::chrono::steady_clock::now() < limit) graph = visit(name, "graph");
     EXPECT_TRUE(has(graph, "\"process\":" + std::to_string(child) + ","));
-    EXPECT_EQ(visit(name, "send\tend\ti:42\tgroup/source"), "{\"reached\":1}\n");
+    EXPECT_EQ(visit(name, "events", R"({"name":"end","value":42,"to":"group/source"})"), "{\"reached\":1}\n");
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;

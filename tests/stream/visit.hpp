@@ -26,19 +26,27 @@ inline int knock(const std::string& name) {
     return -1;
 }
 
-/// What the run answers; empty where there is none.
-inline std::string visit(const std::string& name, const std::string& line) {
+/// What comes back when these bytes are said; empty where there is no run.
+inline std::string say(const std::string& name, const std::string& bytes) {
     const int connection = knock(name);
     if (connection < 0) return "";
     std::string answer;
-    const auto said = line + "\n";
-    if (send(connection, said.data(), said.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(said.size())) {
+    if (send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size())) {
         char part[4096];
         for (ssize_t got = 0; (got = recv(connection, part, sizeof part, 0)) > 0;)
             answer.append(part, static_cast<std::size_t>(got));
     }
     close(connection);
     return answer;
+}
+
+/// The body of the answer to GET /v1/PATH, or to POST where something is said with it.
+inline std::string visit(const std::string& name, const std::string& path, const std::string& body = "") {
+    const auto answer = say(name, (body.empty() ? "GET" : "POST") + (" /v1/" + path) +
+                                      " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+                                      "\r\n\r\n" + body);
+    const auto head = answer.find("\r\n\r\n");
+    return head == answer.npos ? answer : answer.substr(head + 4);
 }
 
 }  // namespace parts

@@ -4,6 +4,7 @@
 #include "language/library/component_library.hpp"
 #include "language/xml/text.hpp"
 #include "process/fork.hpp"
+#include "stream/door/palette.hpp"
 
 namespace penstock {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 /// child too. Kinds of filters never die under it: their destructors are the user's, and may wait for another lock
 /// (Python's).
 constinit ProcessMutex lock;
+
+/// Before main, in every program that has classes.
+const bool palette_offered = (streaming::Palette::offer(), true);
 
 ComponentClass described(const std::string& name, std::string documentation,
                          std::shared_ptr<const streaming::FilterKind> kind, ComponentOrigin origin) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "machine/file_size.hpp"
+#include "stream/description/graph_json.hpp"
 #include "stream/description/option_names.hpp"
 #include "trace/text.hpp"
 
@@ -194,13 +195,32 @@ std::string figures_of(const StreamStatistics& figures) {
            ",\"capacity\":" + exact(figures.capacity) + "}";
 }
 
+std::string text_of(const SettingValue& value) {
+    struct Written {
+        std::string operator()(bool flag) const { return text_of(flag); }
+        std::string operator()(std::int64_t number) const { return std::to_string(number); }
+        std::string operator()(double number) const { return std::isfinite(number) ? exact(number) : "null"; }
+        std::string operator()(const std::string& text) const { return json_text(text); }
+    };
+    return std::visit(Written{}, value);
+}
+
+std::string text_of(const SettingDescription& setting) {
+    static constexpr std::string_view kinds[] = {"boolean", "integer", "number", "text"};
+    std::string text = "{\"name\":" + json_text(setting.name) + ",\"kind\":\"" +
+                       std::string(kinds[setting.value.index()]) + "\",\"value\":" + text_of(setting.value) +
+                       ",\"unit\":" + json_text(setting.limits.unit);
+    for (const auto& [name, limit] : {std::pair{"least", setting.limits.least}, {"most", setting.limits.most}})
+        if (std::isfinite(limit)) text += ",\"" + std::string(name) + "\":" + exact(limit);
+    return text + "}";
+}
+
 std::string text_of(const FilterDescription& filter, const FilterStatistics* figures) {
-    const auto ports_of = [](const auto& all) { return list(all, [](const auto& port) { return text_of(port); }); };
     std::string text = "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) +
                        ",\"copies\":" + std::to_string(filter.options.copies) + ",\"targets\":" +
                        list(filter.options.targets, [](int target) { return std::to_string(target); }) +
                        ",\"near\":" + json_text(filter.options.near) + ",\"of_program\":" + text_of(filter.of_program) +
-                       ",\"inputs\":" + ports_of(filter.inputs) + ",\"outputs\":" + ports_of(filter.outputs);
+                       ",\"may_be_copied\":" + text_of(filter.may_be_copied) + "," + streaming::json_of_parts(filter);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
     return text + "}";
 }
@@ -220,6 +240,16 @@ std::string text_of(const StreamDescription& stream, const StreamStatistics* fig
 }
 
 }  // namespace
+
+namespace streaming {
+
+std::string json_of_parts(const FilterDescription& filter) {
+    const auto parts_of = [](const auto& all) { return list(all, [](const auto& part) { return text_of(part); }); };
+    return "\"inputs\":" + parts_of(filter.inputs) + ",\"outputs\":" + parts_of(filter.outputs) +
+           ",\"settings\":" + parts_of(filter.settings);
+}
+
+}  // namespace streaming
 
 std::string drawing_of(const GraphDescription& graph, const RunStatistics* figures) {
     std::ostringstream text;

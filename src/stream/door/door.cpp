@@ -3,14 +3,18 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
 #include "machine/said_by.hpp"
+#include "penstock/run.hpp"
 #include "penstock/stream_statistics.hpp"
 #include "process/local_socket.hpp"
 #include "process/quiet_thread.hpp"
 #include "store/team/team_socket.hpp"
+#include "stream/door/palette.hpp"
+#include "stream/door/remote_edit.hpp"
 #include "stream/run/run_state.hpp"
 #include "trace/text.hpp"
 
@@ -23,7 +27,6 @@ using trace::number_of;
 
 constexpr auto patience = 10s;
 constexpr std::size_t most_visitors = 16;
-constexpr std::size_t longest_line = std::size_t{1} << 16;
 static_assert(Door::longest_name <= process::LocalAddress::longest_name);
 
 /// Nothing when another run has the name.
@@ -59,39 +62,18 @@ void check(const std::string& name, const char* where) {
 
 std::string error(const std::string& what) { return "{\"error\":" + json_text(what) + "}"; }
 
-std::string decoded(std::string_view text) {
-    std::string result;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto code =
-            text[i] == '%' && i + 2 < text.size() ? number_of<unsigned char>(text.substr(i + 1, 2), 16) : std::nullopt;
-        result += code ? static_cast<char>(*code) : text[i];
-        if (code) i += 2;
-    }
-    return result;
-}
+/// What is wrong with a request, with the status that says so.
+struct Refusal {
+    int status;
+    std::string what;
+};
 
-std::vector<std::string> words_of(std::string_view line) {
-    std::vector<std::string> words;
-    for (;;) {
-        const auto tab = line.find('\t');
-        words.push_back(decoded(line.substr(0, tab)));
-        if (tab == line.npos) return words;
-        line.remove_prefix(tab + 1);
-    }
-}
-
-SettingValue value_of(const std::string& text) {
-    const auto what = text.substr(0, 2);
-    const auto rest = text.substr(std::min<std::size_t>(text.size(), 2));
-    if (what == "s:") return rest;
-    if (what == "b:" && (rest == "true" || rest == "false")) return rest == "true";
-    if (what == "i:")
-        if (const auto number = number_of<std::int64_t>(rest)) return *number;
-    if (what == "d:")
-        if (const auto number = number_of<double>(rest)) return *number;
-    throw UsageError(
-        "'" + text +
-        "' is no value of an event: say b:true, b:false, i: and an integer, d: and a number, or s: and a text");
+double period_of(const HttpRequest& request) {
+    const auto said = query_value(request.query, "every");
+    const auto seconds = said ? number_of<double>(*said) : std::optional(1.0);
+    if (!seconds || !(*seconds >= 0.02 && *seconds <= 3600))
+        throw Refusal{400, "'every' is a number of seconds from 0.02 to 3600"};
+    return *seconds;
 }
 
 }  // namespace
@@ -154,7 +136,7 @@ void Door::step() {
     for (const auto& visitor : visitors_)
         entries.push_back({visitor.connection.get(), static_cast<short>(visitor.answer.empty() ? POLLIN : POLLOUT), 0});
     const bool alone = visitors_.empty() && entries[1].fd >= 0;
-    if (poll(entries.data(), entries.size(), alone ? -1 : 100) < 0) {
+    if (poll(entries.data(), entries.size(), alone ? -1 : look_again()) < 0) {
         if (errno == EINTR) return;
         throw SystemError("cannot wait for visitors", errno);
     }
@@ -177,7 +159,11 @@ void Door::let_in() {
         return;
     }
     if (process::peer_of(connection.get()).uid != geteuid()) return;
-    if (visitors_.size() == most_visitors) visitors_.pop_front();
+    if (visitors_.size() == most_visitors) {
+        // Whoever has said nothing for longest; who watches stays, unless all do.
+        const auto silent = std::ranges::find(visitors_, std::chrono::nanoseconds{0}, &Visitor::every);
+        visitors_.erase(silent == visitors_.end() ? visitors_.begin() : silent);
+    }
     visitors_.push_back({.connection = std::move(connection), .until = std::chrono::steady_clock::now() + patience});
 }
 
@@ -185,10 +171,12 @@ bool Door::listen_to(Visitor& visitor) {
     char part[4096];
     const auto got = recv(visitor.connection.get(), part, sizeof part, 0);
     if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR);
+    if (visitor.every.count() != 0) return true;  // nothing more is heard from who watches, but that he has gone
     visitor.heard.append(part, static_cast<std::size_t>(got));
-    const auto end = visitor.heard.find('\n');
-    if (end == visitor.heard.npos) return visitor.heard.size() < longest_line;
-    visitor.answer = answer_to(std::string_view(visitor.heard).substr(0, end)) + "\n";
+    const auto said = heard(visitor.heard);
+    if (said.refused != 0) visitor.answer = http_answer(said.refused, error("this is no request that a run answers"));
+    else if (said.request) answer(visitor, *said.request);
+    else return true;
     return speak_to(visitor);
 }
 
@@ -199,27 +187,89 @@ bool Door::speak_to(Visitor& visitor) {
         if (sent < 0) return errno == EAGAIN || errno == EINTR;
         visitor.said += static_cast<std::size_t>(sent);
     }
-    return false;
+    if (visitor.every.count() == 0) return false;
+    visitor.answer.clear();
+    visitor.said = 0;
+    visitor.until = std::chrono::steady_clock::now() + visitor.every + patience;
+    return true;
+}
+
+int Door::look_again() {
+    using std::chrono::milliseconds;
+    const auto now = std::chrono::steady_clock::now();
+    auto least = std::chrono::nanoseconds(100ms);
+    std::string seen;
+    for (auto& visitor : visitors_) {
+        if (visitor.every.count() == 0 || !visitor.answer.empty()) continue;  // one who reads slowly misses some
+        if (visitor.next <= now) {
+            if (seen.empty()) seen = graph() + "\n";
+            visitor.answer = seen;
+            visitor.next = now + visitor.every;
+        }
+        least = std::min(least, std::chrono::nanoseconds(visitor.next - now));
+    }
+    return static_cast<int>(std::max<std::int64_t>(1, std::chrono::ceil<milliseconds>(least).count()));
 }
 
 // ---- what is asked ----
 
-std::string Door::answer_to(std::string_view line) {
+std::string Door::graph() {
+    const auto seen = run_.seen();
+    return "{\"name\":" + json_text(name_) + ",\"process\":" + std::to_string(process_) + "," +
+           json_of(seen.graph, &seen.figures).substr(1);
+}
+
+void Door::answer(Visitor& visitor, const HttpRequest& request) {
     try {
-        const auto words = words_of(line);
-        if (words.size() == 1 && words[0] == "graph") {
-            const auto seen = run_.seen();
-            return "{\"name\":" + json_text(name_) + ",\"process\":" + std::to_string(process_) + "," +
-                   json_of(seen.graph, &seen.figures).substr(1);
+        if (request.method == "GET" && request.path == "/v1/watch") {
+            visitor.every = std::chrono::nanoseconds(static_cast<std::int64_t>(period_of(request) * 1e9));
+            visitor.next = std::chrono::steady_clock::now();
+            visitor.answer = http_lines();
+        } else {
+            visitor.answer = http_answer(200, answer_to(request) + "\n");
         }
-        if (words.size() == 1 && words[0] == "report") return "{\"report\":" + json_text(run_.core.report()) + "}";
-        if (words.size() == 4 && words[0] == "send")
-            return "{\"reached\":" + std::to_string(run_.send_to_some({words[1], value_of(words[2])}, words[3])) + "}";
-        return error("this run does not know what '" + words[0] + "' with " + std::to_string(words.size() - 1) +
-                     " words behind it is to be");
+    } catch (const Refusal& refusal) {
+        visitor.answer = http_answer(refusal.status, error(refusal.what));
+    } catch (const GraphError& failure) {
+        visitor.answer = http_answer(409, "{\"error\":" + json_text(failure.what()) + ",\"problems\":[" +
+                                              trace::list_of(failure.problems(), ",", json_text) + "]}");
     } catch (const std::exception& failure) {
-        return error(said_by(failure));
+        visitor.answer = http_answer(400, error(said_by(failure)));
     }
+}
+
+std::string Door::answer_to(const HttpRequest& request) {
+    const bool gets = request.method == "GET";
+    if (!gets && request.method != "POST") throw Refusal{405, "a run answers GET and POST"};
+    if (gets && request.path == "/v1/graph") return graph();
+    if (gets && request.path == "/v1/report") return "{\"report\":" + json_text(run_.core.report()) + "}";
+    if (gets && request.path == "/v1/components") {
+        const auto* const palette = Palette::offered.load();
+        return "{\"components\":" + (palette == nullptr ? "[]" : palette->json()) + "}";
+    }
+    if (gets && request.path == "/v1/xml") {
+        const auto* const palette = Palette::offered.load();
+        if (palette == nullptr) throw UsageError("this program does not use the language of applications");
+        return "{\"xml\":" + json_text(palette->xml(run_.seen().graph, "edited")) + "}";
+    }
+    if (!gets && request.path == "/v1/events") {
+        const auto said = Json::read(request.body);
+        said.allow({"name", "value", "to"});
+        const auto value = said.find("value") == nullptr ? SettingValue(false) : said.setting("value");
+        return "{\"reached\":" + std::to_string(run_.send_to_some({said.text("name"), value}, said.text("to", ""))) +
+               "}";
+    }
+    if (!gets && request.path == "/v1/edits") {
+        const auto said = Json::read(request.body);
+        run_.edit([&](Edit& edit) { describe(said, edit); });
+        return "{\"made\":" + std::to_string(said.list("edits").size()) + "}";
+    }
+    if (!gets && (request.path == "/v1/close" || request.path == "/v1/stop")) {
+        if (request.path == "/v1/stop") run_.core.stop();
+        else run_.core.close();
+        return "{}";
+    }
+    throw Refusal{404, "a run does not know " + request.method + " " + request.path};
 }
 
 }  // namespace penstock::streaming

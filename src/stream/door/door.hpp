@@ -1,13 +1,16 @@
 // The door of a run: a name under which other processes of the same user can look at it and send events to it.
 //
-// A visitor connects to a Unix socket, says one line, gets one line of JSON, and the connection is closed. The line
-// consists of words with tabs between them, written as in URLs (%09 is a tab):
-//     graph                          the graph and its figures (json_of), with "name" and "process"
-//     report                         "report": what each filter does and what it waits for, in words
-//     send  EVENT  VALUE  TO         "reached": how many filters got it. VALUE: b:true, i:12, d:0.5 or s:text;
-//                                    TO as for Run::send
+// A visitor connects to a Unix socket and speaks HTTP; what is said and answered is JSON (docs/door.md):
+//     GET  /v1/graph          the graph and its figures (json_of), with "name" and "process"
+//     GET  /v1/watch?every=S  the same, a line each S seconds, until the run ends
+//     GET  /v1/report         "report": what each filter does and what it waits for, in words
+//     GET  /v1/xml            "xml": the graph as an application
+//     GET  /v1/components     the component classes that edits may name
+//     POST /v1/events         {"name", "value", "to"}: "reached", how many filters got it
+//     POST /v1/edits          {"edits": [...]} (remote_edit.hpp): all of them, or none and "problems"
+//     POST /v1/close, /v1/stop
 // What cannot be done is answered with "error". One thread serves all visitors; it sleeps in poll() and touches nothing
-// of the run meanwhile.
+// of the run meanwhile. It makes edits, too: until the filters that one touches have ended their firings, others wait.
 #pragma once
 
 #include <list>
@@ -16,6 +19,7 @@
 
 #include "penstock/detail/machine/owned_descriptor.hpp"
 #include "penstock/stream_options.hpp"
+#include "stream/door/http.hpp"
 
 namespace penstock::streaming {
 
@@ -45,6 +49,9 @@ class Door {
         std::string heard{};
         std::string answer{};  ///< not empty once there is one
         std::size_t said = 0;
+        /// Who watches: how often, and when next; else 0
+        std::chrono::nanoseconds every{0};
+        std::chrono::steady_clock::time_point next{};
     };
 
     Door(RunState& run, std::string name, OwnedDescriptor listening);
@@ -54,7 +61,11 @@ class Door {
     /// False when the visitor is to go.
     bool listen_to(Visitor& visitor);
     bool speak_to(Visitor& visitor);
-    std::string answer_to(std::string_view line);
+    void answer(Visitor& visitor, const HttpRequest& request);
+    std::string answer_to(const HttpRequest& request);
+    std::string graph();
+    /// Looks again for those who watch and whose time has come. Milliseconds until the next one's, at most 100.
+    int look_again();
 
     RunState& run_;
     std::string name_;

@@ -45,6 +45,7 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
         if (auto problems = state->core.backend().problems(described); !problems.empty())
             throw GraphError(std::move(problems));
         state->door = Door::open(*state, options);
+        if (state->door != nullptr) streaming::note_settings(state->model);
         state->wiring.build(state->model);
         state->core.backend().begin();
         state->end_of_machine->enter(*state);
@@ -204,6 +205,7 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     const std::lock_guard lock(editing);
     Edit edit(std::make_unique<Model>(model));
     describe(edit);
+    if (door != nullptr) note_settings(edit.model());
     const auto kept_open = keep_open();  // behind the pressure, too: the machine may end as soon as the run has
     change_to(edit.model());
     pressure.begin();

@@ -106,6 +106,13 @@ void Carrier::refuse_literal(int argument) const {
            "chain, resident data, or an array of machine.array");
 }
 
+void Carrier::refuse_elements(int argument) const {
+    refuse(
+        argument,
+        "has elements that cannot be copied byte by byte, such as strings: another process cannot use what they own. "
+        "Give it plain numbers or structs, or call it on a machine whose targets are threads");
+}
+
 void Carrier::refuse_call(std::uint32_t entry) const {
     if (side_.lost.load()) throw WorkersLost("this machine has lost its workers; make a new one");
     refuse(0, "procedure " + std::to_string(entry) +

@@ -1,5 +1,6 @@
 // The first program of a user: one tagged call, checked.
 #include <cstdio>
+#include <kernels/add.hpp>
 #include <penstock/penstock.hpp>
 #include <span>
 #include <vector>

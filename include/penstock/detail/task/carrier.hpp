@@ -128,11 +128,13 @@ class Carrier {
         else check_bare(value, argument);
     }
     template <Access access, class T, bool staged>
-    void carry(Tagged<access, std::span<T>, staged>& argument, int) {
+    void carry(Tagged<access, std::span<T>, staged>& argument, int number) {
+        require_plain<T>(number);
         argument.value = bring<access>(argument.value);
     }
     template <Access access, class T, std::size_t Rank, bool staged>
-    void carry(Tagged<access, view<T, Rank>, staged>& argument, int) {
+    void carry(Tagged<access, view<T, Rank>, staged>& argument, int number) {
+        require_plain<T>(number);
         auto& value = argument.value;
         Bounds bounds{};
         footprint::check(value, bounds);
@@ -146,7 +148,8 @@ class Carrier {
         value = view<T, Rank>(stage<access>(piece, value.data(), value.size()), value.extents());
     }
     template <Access access, class T, bool staged>
-    void carry(Tagged<access, pieces<T>, staged>& argument, int) {
+    void carry(Tagged<access, pieces<T>, staged>& argument, int number) {
+        require_plain<T>(number);
         const auto list = argument.value.list();
         if (list.empty()) return;
         std::vector<std::span<T>> brought;
@@ -158,6 +161,11 @@ class Carrier {
     }
 
   private:
+    /// Elements that own something, such as strings, mean nothing in another process; targets in threads take them.
+    template <class T>
+    void require_plain(int argument) const {
+        if constexpr (!std::is_trivially_copyable_v<std::remove_const_t<T>>) refuse_elements(argument);
+    }
     template <class V>
     void check_bare([[maybe_unused]] const V& value, [[maybe_unused]] int argument) const {
         if constexpr (std::is_pointer_v<V> && std::is_function_v<std::remove_pointer_t<V>>)
@@ -173,8 +181,6 @@ class Carrier {
     }
     template <Access access, class T>
     T* stage(StagedPiece& piece, T* data, std::size_t n) {
-        static_assert(std::is_trivially_copyable_v<std::remove_const_t<T>>,
-                      "penstock: only trivially copyable elements can be used in worker processes");
         piece.user = reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(data));
         piece.element = sizeof(T);
         piece.bytes = n * sizeof(T);
@@ -184,6 +190,7 @@ class Carrier {
     std::byte* copy_in(StagedPiece& piece, bool filled);
     StagedTask& staged();
     [[noreturn]] void refuse_literal(int argument) const;
+    [[noreturn]] void refuse_elements(int argument) const;
     [[noreturn]] void refuse(int argument, const std::string& why) const;
     [[noreturn]] void refuse_call(std::uint32_t entry) const;
     void check_function(const void* function, int argument) const;

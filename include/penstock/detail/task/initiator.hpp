@@ -51,21 +51,27 @@ inline constexpr bool is_chain<Chain<P...>> = true;
 /// The two ways to call, which all that takes calls has: x.call<f>(...) of a function that is part of the type, which
 /// gives the task its name, and x.call(f, ...) of a pointer or a closure. A closure that does not fit a descriptor must
 /// be boxed by name: boxed(f). `Self` is who takes them, and has issue_call(f, ...).
+///
+/// An overloaded function cannot be named by itself: compilers then say that they cannot tell the parameter
+/// `function_that_is_not_overloaded`. Write which one, call<static_cast<void (*)(std::span<float>)>(f)>(...), or call a
+/// closure that calls it.
 template <class Self>
 class TakesCalls {
   public:
-    template <auto function, class... Args>
+    template <auto function_that_is_not_overloaded, class... Args>
     Handle call(Args&&... arguments) {
-        return static_cast<Self&>(*this).issue_call(procedure::Constant<function>{}, std::forward<Args>(arguments)...);
+        return static_cast<Self&>(*this).issue_call(procedure::Constant<function_that_is_not_overloaded>{},
+                                                    std::forward<Args>(arguments)...);
     }
     template <class F, class... Args>
     Handle call(F&& function, Args&&... arguments) {
         return static_cast<Self&>(*this).issue_call(std::forward<F>(function), std::forward<Args>(arguments)...);
     }
-    template <auto function, class... Args>
+    template <auto function_that_is_not_overloaded, class... Args>
         requires std::is_const_v<Self>
     Handle call(Args&&... arguments) const {
-        return static_cast<Self&>(*this).issue_call(procedure::Constant<function>{}, std::forward<Args>(arguments)...);
+        return static_cast<Self&>(*this).issue_call(procedure::Constant<function_that_is_not_overloaded>{},
+                                                    std::forward<Args>(arguments)...);
     }
     template <class F, class... Args>
         requires std::is_const_v<Self>

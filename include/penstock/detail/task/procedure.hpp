@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -115,6 +116,12 @@ struct Bind<P, Tagged<access, Shape, staged>> {
     using Element = typename ElementOf<P>::type;
     static constexpr bool same_element =
         std::is_same_v<std::remove_cv_t<Element>, std::remove_cv_t<typename Shape::element_type>>;
+    /// `const std::vector<T>&`, given a vector.
+    static constexpr bool takes_container = !tagging::is_shape<Plain> && !same_element && std::ranges::range<Plain>;
+    static_assert(
+        !takes_container,
+        "penstock: a tagged argument arrives as the memory of its elements, not as the container: let the "
+        "parameter be std::span<const T> (or std::span<T>), or hand the container over with own(std::move(x))");
     static constexpr bool shape_fits() {
         if constexpr (landing::is_object_parameter<P>) return tagging::is_span<Shape>;
         else if constexpr (tagging::is_span<Plain>) return true;  // contiguous, or staged to be so
@@ -128,7 +135,8 @@ struct Bind<P, Tagged<access, Shape, staged>> {
     static_assert(tagging::is_shape<Plain> || landing::is_object_parameter<P>,
                   "penstock: a tagged argument needs a parameter of std::span<T>, penstock::view<T, Rank>, "
                   "penstock::pieces<T> or T&");
-    static_assert(same_element, "penstock: the argument's elements have another type than the parameter's");
+    static_assert(same_element || takes_container,
+                  "penstock: the argument's elements have another type than the parameter's");
     static_assert(access != Access::in || std::is_const_v<Element>,
                   "penstock: an in argument needs a parameter that cannot write it: std::span<const T>, view<const T, "
                   "Rank> or const T&");
@@ -431,6 +439,9 @@ const void* home_of(const Args&... arguments) noexcept {
     return home[0] != nullptr ? home[0] : home[1];
 }
 
+template <class F>
+inline constexpr bool names_a_member = std::is_member_function_pointer_v<F>;
+
 /// A stateless callable for a function that is part of the type, so that it is inlined into its trampoline.
 template <auto function>
 struct Constant {
@@ -461,6 +472,10 @@ struct ClosureName {
 /// A pointer, or a closure, which travels as it is.
 template <class F>
 struct Callee {
+    static_assert(
+        !names_a_member<F>,
+        "penstock: a member function needs its object: call a closure, machine.call([&object](std::span<float> "
+        "x) { object.f(x); }, inout(x))");
     static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(Extension),
                   "penstock: this closure does not fit a descriptor (it must be trivially copyable, at most 192 "
                   "bytes): say boxed(f)");
@@ -478,6 +493,10 @@ struct Callee<Boxed<F>> {
 };
 template <auto function>
 struct Callee<Constant<function>> {
+    static_assert(
+        !names_a_member<std::decay_t<decltype(function)>>,
+        "penstock: a member function needs its object: call a closure, machine.call([&object](std::span<float> "
+        "x) { object.f(x); }, inout(x))");
     using Callable = Constant<function>;
     using Named = std::decay_t<decltype(function)>;
     using Name = FunctionName<function>;

@@ -1,0 +1,11 @@
+# Runs PROGRAM, and holds what it prints against the file EXPECTED, where there is one.
+execute_process(COMMAND ${PROGRAM} RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE complained TIMEOUT 60)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "it ended with ${status}: ${complained}")
+endif()
+if(EXISTS ${EXPECTED})
+  file(READ ${EXPECTED} expected)
+  if(NOT said STREQUAL expected)
+    message(FATAL_ERROR "the page says\n${expected}and it printed\n${said}")
+  endif()
+endif()

@@ -1,0 +1,22 @@
+# Configures the project beside this file with Penstock as a folder of it, in both ways, and looks at what would be installed. With
+# PENSTOCK_LONG in the environment, and in tools/try_install, it is also built and run.
+# Run by ctest: cmake -D PENSTOCK=... -D FOLDER=... -D COMPILER=... -P check.cmake
+file(REMOVE_RECURSE ${FOLDER})
+function(step)
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+foreach(way add_subdirectory FetchContent)
+  set(build ${FOLDER}/${way})
+  step(${CMAKE_COMMAND} -G Ninja -S ${CMAKE_CURRENT_LIST_DIR} -B ${build} -DWAY=${way} -DPENSTOCK=${PENSTOCK} -DCMAKE_CXX_COMPILER=${COMPILER})
+  file(GLOB_RECURSE scripts ${build}/cmake_install.cmake)
+  foreach(script ${scripts})
+    file(READ ${script} text)
+    if(text MATCHES "penstock-config|libpenstock")
+      message(FATAL_ERROR "${way}: ${script} would install Penstock with the parent")
+    endif()
+  endforeach()
+  if(DEFINED ENV{PENSTOCK_LONG})
+    step(${CMAKE_COMMAND} --build ${build} --target parent)
+    step(${build}/parent)
+  endif()
+endforeach()

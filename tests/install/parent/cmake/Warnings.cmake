@@ -1,0 +1,3 @@
+function(parent_warnings)
+  message(STATUS "the parent's own Warnings.cmake")
+endfunction()
