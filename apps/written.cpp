@@ -9,6 +9,8 @@
 #include "apps/h264/streams.hpp"
 #include "apps/ofdm/ofdm.hpp"
 #include "apps/synthetic/synthetic.hpp"
+#include "components/classes.hpp"
+#include "penstock/component_classes.hpp"
 #include "penstock/error.hpp"
 #if defined(PENSTOCK_APPS_JPEG)
 #include "apps/jpip/jpip.hpp"
@@ -58,12 +60,16 @@ void add_components(Components& components) {
 
 void register_components() {
     static std::once_flag once;
-    std::call_once(once, [] { add_components(Components::known()); });
+    std::call_once(once, [] {
+        add_components(Components::known());
+        register_component_classes();
+    });
 }
 
 Components silent_components() {
     Components components;
     components.add<Forget>("print", "Forgets what comes.");
+    components::add_classes(components);
     return components;
 }
 

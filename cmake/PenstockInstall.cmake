@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/penstock)
 set(development COMPONENT development)
 
-install(TARGETS penstock penstock_kernels EXPORT penstock-targets
+install(TARGETS penstock penstock_component_classes penstock_kernels EXPORT penstock-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${development}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

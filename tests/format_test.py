@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = 120
-FOLDERS = ["include", "src", "kernels", "apps", "benchmarks", "tests"]
+FOLDERS = ["include", "src", "kernels", "components", "apps", "benchmarks", "tests"]
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.[ch]pp"))
 COMMENT = re.compile(r"\s*//")
 

@@ -8,6 +8,7 @@
 
 #include "apps/colour/colour.hpp"
 #include "apps/settings.hpp"
+#include "components/picture.hpp"
 
 namespace penstock::apps::colour {
 
@@ -29,8 +30,8 @@ struct Read {
         const std::size_t count = tiling_.count();
         if (next_ == times.count() * count) return false;
         const Tile tile = tiling_[next_ % count];
-        auto buffer = rgb.make(tile.rows, 3 * tile.columns);
-        read_tile(*picture_, tile, buffer.edit_image());
+        auto buffer = rgb.make(tile.rows, tile.columns, 3);
+        read_tile(*picture_, tile, components::edit_rows(buffer));
         buffer.edit_tags() = {.sequence = next_, .time = 0, .user = {next_ % count, 0}};
         rgb.write(std::move(buffer));
         ++next_;
@@ -44,17 +45,29 @@ struct Read {
     std::size_t next_ = 0;
 };
 
+/// What `lab-with-statistics` says of a tile: pixels, means, sums of squared distances.
+inline void put_statistics(const ChannelStatistics& from, std::span<double> to) {
+    to[0] = static_cast<double>(from.pixels);
+    std::ranges::copy(from.mean, to.begin() + 1);
+    std::ranges::copy(from.squares, to.begin() + 4);
+}
+inline ChannelStatistics statistics_of(std::span<const double> from) {
+    return {static_cast<std::uint64_t>(from[0]), {from[1], from[2], from[3]}, {from[4], from[5], from[6]}};
+}
+
 struct Convert {
     static constexpr bool may_be_copied = true;
     Input<std::uint8_t> rgb{"rgb"};
     Output<float> lab{"lab"};
-    Output<ChannelStatistics> statistics{"statistics"};
+    Output<double> statistics{"statistics"};
 
     void operator()() {
         const auto from = rgb.read();
-        auto to = lab.make(from.extent(0), from.extent(1));
-        auto of_tile = statistics.make(1);
-        kernels::rgb_to_lab_with_statistics(from.image(), to.edit_image(), of_tile.edit());
+        auto to = components::make_picture(lab, components::shape_of(from));
+        auto of_tile = statistics.make(7);
+        ChannelStatistics found;
+        kernels::rgb_to_lab_with_statistics(components::rows_of(from), components::edit_rows(to), {&found, 1});
+        put_statistics(found, of_tile.edit());
         lab.write(std::move(to));
         statistics.write(std::move(of_tile));
     }
@@ -82,13 +95,15 @@ struct Numbers {
 struct ConvertInPlace {
     static constexpr bool may_be_copied = true;
     Input<std::uint64_t> tile{"tile"};
-    Output<ChannelStatistics> statistics{"statistics"};
+    Output<double> statistics{"statistics"};
 
     explicit ConvertInPlace(const Work* work) : work_{work} {}
     void operator()() {
         const auto number = tile.read();
-        auto of_tile = statistics.make(1);
-        convert_tile(*work_, number[0], of_tile.edit()[0]);
+        auto of_tile = statistics.make(7);
+        ChannelStatistics found;
+        convert_tile(*work_, number[0], found);
+        put_statistics(found, of_tile.edit());
         statistics.write(std::move(of_tile));
     }
 
@@ -101,7 +116,7 @@ struct ConvertInPlace {
 struct Collect {
     static constexpr bool on_any_input = true;
     Input<float> lab{"lab", {.required = false}};  ///< open where they lie in their places already
-    Input<ChannelStatistics> statistics{"statistics"};
+    Input<double> statistics{"statistics"};
     Output<double> moments{"moments"};
     TileSettings size;
     Setting<std::string> file{"file", ""};
@@ -118,8 +133,10 @@ struct Collect {
         lab_ = {own_.data(), {tiling_.rows, 3 * tiling_.columns}};
     }
     void operator()() {
-        if (const auto tile = lab.read_if_any()) place_tile(tiling_[tile->tags().user[0]], tile->image(), lab_);
-        if (const auto of_tile = statistics.read_if_any()) tiles_[of_tile->tags().user[0]] = (*of_tile)[0];
+        if (const auto tile = lab.read_if_any())
+            place_tile(tiling_[tile->tags().user[0]], components::rows_of(*tile), lab_);
+        if (const auto of_tile = statistics.read_if_any())
+            tiles_[of_tile->tags().user[0]] = statistics_of(of_tile->span());
     }
     void finish() {
         const auto all = merged(tiles_);

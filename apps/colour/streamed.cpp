@@ -44,13 +44,11 @@ ChannelStatistics streamed_in_place(const Work& work, Machine& machine, int copi
 
 void add_components(Components& components) {
     components.add<Read>("colour:read", read_in_words);
-    components.add<Convert>("colour:convert", "RGB to CIELAB, with the statistics of the tile.");
     components.add<Collect>("colour:collect", collect_in_words);
 }
 
 void add_components(Components& components, const Work& work, ChannelStatistics& statistics) {
     components.add<Read>("colour:read", read_in_words, &work);
-    components.add<Convert>("colour:convert", "RGB to CIELAB, with the statistics of the tile.");
     components.add<Collect>("colour:collect", collect_in_words, &work, &statistics);
 }
 

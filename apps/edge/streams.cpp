@@ -18,11 +18,6 @@ std::size_t angle_of(const penstock::Buffer<float>& buffer) {
     return static_cast<std::size_t>(buffer.tags().user[angle_tag]);
 }
 
-view<float, 2> scratch(std::vector<float>& memory, const view<const float, 2>& like) {
-    memory.resize(like.size());
-    return {memory.data(), like.extents()};
-}
-
 template <class F>
 F& for_angles(F& filter, std::size_t angles) {
     filter.of.angles = static_cast<int>(angles);
@@ -72,11 +67,11 @@ bool Pictures::operator()() {
 }
 
 void Filter::operator()() {
-    const auto read = picture.read();
+    const auto& read = tasks.keep(picture.read());
     const auto image = read.image();
     auto strongest = response.make(image.extent(0), image.extent(1));
-    if (!detect_) detect_.emplace(Algorithm::dense, of.count());
-    (*detect_)(image, angle_of(read), strongest.edit_image());
+    if (!jobs_) jobs_.emplace(of.count());
+    jobs_->issue(tasks, angle_of(read), image, strongest.edit_image());
     response.write(std::move(strongest));
 }
 
@@ -90,10 +85,10 @@ void TurnThere::operator()() {
 }
 
 void Respond::operator()() {
-    const auto read = canvas.read();
+    const auto& read = tasks.keep(canvas.read());
     const auto image = read.image();
     auto strongest = response.make(image.extent(0), image.extent(1));
-    separable_(image, scratch(smooth_, image), scratch(memory_, image), strongest.edit_image());
+    jobs_.issue(tasks, image, strongest.edit_image());
     response.write(std::move(strongest));
 }
 
@@ -190,7 +185,6 @@ static void add_stages(Components& components) {
     components.add<TurnThere>("edge:turn-there", "A picture turned by its angle, on a canvas that holds it.");
     components.add<Respond>("edge:respond", "The strongest of 16 responses of a picture that is turned already.");
     components.add<TurnBack>("edge:turn-back", "A response turned back, as large as the picture was.");
-    components.add<Strongest>("edge:strongest", "The strongest response of all angles.");
 }
 
 void add_components(Components& components) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "apps/edge/edge.hpp"
+#include "apps/edge/jobs.hpp"
 #include "apps/settings.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/run.hpp"
@@ -57,16 +58,17 @@ struct Pictures {
     std::size_t next_ = 0;
 };
 
-/// Edge-2D at the angle that comes with the picture.
+/// Edge-2D at the angle that comes with the picture: 16 convolutions and the greatest of them, as jobs (jobs.hpp).
 struct Filter {
     static constexpr bool may_be_copied = true;
     Input<float> picture{"picture"};
     Output<float> response{"response"};
     AngleSetting of;
+    Spread tasks;
     void operator()();
 
   private:
-    std::optional<Detector> detect_;
+    std::optional<DenseJobs> jobs_;
 };
 
 /// The picture turned by its angle, on a canvas that holds it.
@@ -78,16 +80,16 @@ struct TurnThere {
     void operator()();
 };
 
-/// The strongest of the 16 responses of a canvas.
+/// The strongest of the 16 responses of a canvas, as jobs.
 struct Respond {
     static constexpr bool may_be_copied = true;
     Input<float> canvas{"canvas"};
     Output<float> response{"response"};
+    Spread tasks;
     void operator()();
 
   private:
-    Separable separable_;
-    std::vector<float> smooth_, memory_;
+    SeparableJobs jobs_;
 };
 
 /// The response turned back, as large as the picture was.

@@ -28,7 +28,7 @@ view<std::uint8_t, 2> decode(JpegDecoder& decoder, std::span<const std::uint8_t>
 }  // namespace
 
 void Insert::take(penstock::Buffer<std::uint8_t> read) {
-    const auto film = static_cast<std::size_t>(read.tags().user[film_tag]);
+    const auto film = film_of(read.tags());
     if (shown_[film]) newest_[film] = std::move(read);
 }
 

@@ -21,8 +21,6 @@ view<std::uint8_t, 2> frame_of(view<std::uint8_t, 3> frames, std::size_t f) noex
     return {frames.data() + static_cast<std::ptrdiff_t>(f) * frames.stride(0), {frames.extent(1), frames.extent(2)}};
 }
 
-std::size_t shrunk(std::size_t side, std::size_t factor) noexcept { return (side + factor - 1) / factor; }
-
 }  // namespace
 
 void copy(view<const std::uint8_t, 2> from, view<std::uint8_t, 2> to) {
@@ -75,7 +73,7 @@ bool Camera::operator()() {
     const auto file = films_->file(number, next_ % films_->frames);
     auto buffer = jpeg.wrap(file, own_);
     buffer.edit_tags().time = next_ % films_->frames;
-    buffer.edit_tags().user = {number, next_++};
+    buffer.edit_tags().user = {next_++, place_of(number)};
     jpeg.write(std::move(buffer));
     return true;
 }
@@ -88,35 +86,46 @@ void Decode::operator()() {
     rgb.write(std::move(pixels));
 }
 
-void Shrink::operator()() {
-    auto read = rgb.read();
-    const auto by = static_cast<std::size_t>(factor.get());
-    if (by == 1) return small.write(std::move(read));
-    const auto picture = read.image();
-    auto pixels = small.make(shrunk(picture.extent(0), by), shrunk(picture.extent(1) / channels, by) * channels);
-    kernels::shrink(picture, pixels.edit_image(), by, channels);
-    small.write(std::move(pixels));
+static void decode_tile(std::span<const std::uint8_t> file, view<std::uint8_t, 2> tile, int divisor) {
+    static thread_local JpegDecoder decoder;  // of whichever target runs this
+    static thread_local std::vector<std::uint8_t> memory;
+    const auto room = [](PictureSize size) {
+        memory.resize(size.rows * size.columns * channels);
+        return view<std::uint8_t, 2>{memory.data(), {size.rows, size.columns * channels}};
+    };
+    view<std::uint8_t, 2> rgb;
+    decoder.decode(file, [&](PictureSize found) { return rgb = room(found); }, divisor);
+    kernels::shrink(rgb, tile, smaller / static_cast<std::size_t>(divisor), channels);
 }
 
 void Mosaic::operator()() {
-    const auto read = tile.read();
-    const auto picture = read.image();
+    auto read = jpeg.read();
     const std::uint64_t frame = read.tags().user[frame_tag];
+    const auto film = film_of(read.tags());
     auto at = std::ranges::find(begun_, frame, &Begun::frame);
-    if (at == begun_.end())
-        at = begun_.insert(at,
-                           {frame, 0, mosaic.make(tiles_down * picture.extent(0), tiles_across * picture.extent(1))});
-    copy(picture, tile_in(at->pixels.edit_image(), size(read.tags().user[film_tag])));
-    if (++at->tiles < tiles) return;
-    at->pixels.edit_tags().user = {0, frame};
-    at->pixels.edit_tags().time = read.tags().time;
-    mosaic.write(std::move(at->pixels));
+    if (at == begun_.end()) {
+        begun_.emplace_back().frame = frame;
+        at = std::prev(begun_.end());
+    }
+    const auto time = read.tags().time;
+    at->files[film] = std::move(read);
+    if (++at->count < tiles) return;
+    const auto size = mosaic_of(decoder_.size(at->files[0].span()));
+    auto pixels = mosaic.make(size.rows, size.columns * channels);
+    const auto image = pixels.edit_image();
+    for (std::size_t number = 0; number < tiles; ++number) {
+        const auto& file = tasks.keep(std::move(at->files[number]));
+        tasks.call<decode_tile>(in(file.span()), out(tile_in(image, number)), divisor.get());
+    }
+    pixels.edit_tags().user = {frame, 0};
+    pixels.edit_tags().time = time;
+    mosaic.write(std::move(pixels));
     begun_.erase(at);
 }
 
 void Store::operator()() {
     const auto read = frame.read();
-    const auto image = read.image();
+    const auto image = components::rows_of(read);  // of a picture of three channels too
     const auto number = size(read.tags().time);
     ++count_;
     if (result_.data() != nullptr) return copy(image, frame_of(result_, number));
@@ -138,38 +147,24 @@ void Store::finish() {
 
 double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Machine& machine, int copies) {
     Graph graph;
-    // Few decoded frames at once: so a frame is shrunk while it is still in the cache.
-    auto& decode = graph.add<Decode>("decode", {.copies = copies, .pool = 2}, divisor);
-    auto& shrink = graph.add<Shrink>("shrink", {.copies = copies}, static_cast<int>(smaller) / divisor);
-    auto& mosaic = graph.add<Mosaic>("mosaic");
+    auto& mosaic = graph.add<Mosaic>("decode", {.copies = copies}, divisor);
     auto& store = graph.add<Store>("store", {}, result);
     for (std::size_t film = 0; film < films.count; ++film) {
-        // One buffer for each copy: so the films stay in step, and few mosaics are begun at once.
+        // All files of a frame go to one copy; few of them wait: so the films stay in step.
         auto& camera = graph.add<Camera>("camera-" + std::to_string(film), {}, &films, film);
-        graph.connect(camera.jpeg, decode.jpeg, {.capacity = 1, .name = "films"});
+        graph.connect(camera.jpeg, mosaic.jpeg, {.policy = Policy::by_key, .capacity = 2, .name = "films"});
     }
-    graph.connect(decode.rgb, shrink.rgb, {.capacity = 2});
-    graph.connect(shrink.small, mosaic.tile);
     graph.connect(mosaic.mosaic, store.frame);
     return seconds_of([&] { run_noted(graph, machine); });
 }
 
-static void add_stages(Components& components) {
-    components.add<Decode>("jpip:decode", "Decodes a JPEG picture at 1/`divisor` of its sides.");
-    components.add<Shrink>("jpip:shrink", "Makes a picture smaller by `factor`: means of squares of pixels.");
-    components.add<Mosaic>("jpip:mosaic", "Lays the pictures of sixteen films side by side, 4 x 4.");
-    components.add<Insert>("jpip:insert", "Lays the newest picture of each film over the frames in the background.");
-}
-
 void add_components(Components& components) {
-    add_stages(components);
     components.add<Camera>("jpip:camera",
                            "One of sixteen films in motion JPEG (of a folder, or made ones), `passes` times.");
     components.add<Store>("jpip:store", "Keeps frames, and writes them to a file (.npy), if one is named.");
 }
 
 void add_components(Components& components, const Films& films, view<std::uint8_t, 3> result) {
-    add_stages(components);
     components.add<Camera>("jpip:camera", "One of the program's films.", &films);
     components.add<Store>("jpip:store", "The program's result.", result);
 }

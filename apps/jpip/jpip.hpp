@@ -5,6 +5,7 @@
 // uses it gives the same bits), and the rest of the way to a quarter is the mean of squares of pixels.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,8 +16,10 @@
 #include "apps/jpip/films.hpp"
 #include "apps/report.hpp"
 #include "apps/settings.hpp"
+#include "components/picture.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/run.hpp"
+#include "penstock/spread.hpp"
 #include "penstock/view.hpp"
 
 namespace penstock {
@@ -65,8 +68,15 @@ RunResult run(Machine& machine, const Settings& settings, const Progress& progre
 
 // ---- the filters ----
 
-/// Which film and which frame a buffer belongs to: tags.user[0] and [1].
-enum Tag : std::size_t { film_tag = 0, frame_tag = 1 };
+/// tags.user[0]: the number of the frame, which goes on when the films are shown again (tags.time begins anew).
+/// tags.user[1]: the film, as its place in the mosaic (components::Grid).
+enum Tag : std::size_t { frame_tag = 0, place_tag = 1 };
+inline std::uint64_t place_of(std::size_t film) noexcept {
+    return components::Grid{static_cast<std::uint16_t>(film / tiles_across),
+                            static_cast<std::uint16_t>(film % tiles_across), tiles_down, tiles_across}
+        .tag();
+}
+inline std::size_t film_of(const Tags& tags) { return components::Grid::of(tags.user[place_tag]).number(); }
 
 /// A source: the files of one film, one after the other. The program's films, or those of a folder (as save() writes
 /// them), or made ones.
@@ -105,31 +115,26 @@ struct Decode {
     JpegDecoder decoder_;
 };
 
-/// Means of squares of factor x factor pixels.
-struct Shrink {
-    static constexpr bool may_be_copied = true;
-    Input<std::uint8_t> rgb{"rgb"};
-    Output<std::uint8_t> small{"small"};
-    Setting<int> factor{"factor", 1, {.unit = "pixels", .least = 1, .most = 64}};
-    Shrink() = default;
-    explicit Shrink(int by) { factor = by; }
-    void operator()();
-};
-
-/// Tiles of 16 films to mosaics. One is written when the last tile of its frame has come; those of later frames may
-/// have come before.
+/// The files of a frame of all 16 films to a mosaic: 16 jobs, each of which decodes one file and makes it smaller, into
+/// its tile. Files of later frames may have come before.
 struct Mosaic {
-    Input<std::uint8_t> tile{"tile"};
+    static constexpr bool may_be_copied = true;
+    Input<std::uint8_t> jpeg{"jpeg"};
     Output<std::uint8_t> mosaic{"mosaic"};
+    Setting<int> divisor{"divisor", 1, {.least = 1, .most = 4}};
+    Spread tasks;
+    Mosaic() = default;
+    explicit Mosaic(int by) { divisor = by; }
     void operator()();
 
   private:
     struct Begun {
         std::uint64_t frame = 0;
-        std::size_t tiles = 0;
-        penstock::Buffer<std::uint8_t> pixels;
+        std::size_t count = 0;
+        std::array<penstock::Buffer<std::uint8_t>, tiles> files;
     };
     std::vector<Begun> begun_;
+    JpegDecoder decoder_;
 };
 
 /// Puts frames where they belong, in whatever order they come: into the program's memory, or into a file (.npy). At the

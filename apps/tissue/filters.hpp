@@ -11,6 +11,7 @@
 
 #include "apps/settings.hpp"
 #include "apps/tissue/stages.hpp"
+#include "components/picture.hpp"
 #include "penstock/filter.hpp"
 
 namespace penstock {
@@ -196,7 +197,7 @@ struct Overview {
     void operator()() {
         if (const auto tile = small.read_if_any()) {
             const auto number = tile->tags().user[0];
-            draw_tile(tiling_[number], tile->image(), analysis_->overview);
+            draw_tile(tiling_[number], components::rows_of(*tile), analysis_->overview);
             drawn_[number] = true;
             show(number);
         }
@@ -279,7 +280,7 @@ struct Compare {
     Compared* into_ = nullptr;
 };
 
-/// The filters between the ends by name.
+/// By name what is between the ends and in no general class.
 void add_stages(Components& components);
 
 }  // namespace penstock::apps::tissue

@@ -36,11 +36,6 @@ void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copi
 }
 
 void add_stages(Components& components) {
-    components.add<Decode>("tissue:decode", "Decodes a JPEG tile.");
-    components.add<Colour>("tissue:colour", "Mean, deviation, skewness and kurtosis of L*, a* and b* of a tile.");
-    components.add<Pattern>("tissue:pattern",
-                            "Shares of the uniform local binary patterns in the brightness of a tile.");
-    components.add<Shrink>("tissue:shrink", "A tile at a quarter of its sides.");
     components.add<Classify>("tissue:classify",
                              "Tells from both parts of a tile's features whether it is background, stroma or stained.");
 }

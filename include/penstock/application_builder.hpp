@@ -14,6 +14,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,8 @@ class ApplicationBuilder {
     void event(const std::string& name);
     /// Sends the event after so many seconds, and, unless `every` is 0, again and again.
     void timer(const std::string& event, double after, double every = 0);
+    /// What a component sends at its event output ("component.output") is this event. Throws UsageError.
+    void signal(const std::string& from, const std::string& event);
 
     /// Values by the names of settings.
     using Settings = std::vector<std::pair<std::string, ParameterValue>>;
@@ -61,6 +64,9 @@ class ApplicationBuilder {
     /// throw UsageError.
     class Rule {
       public:
+        /// What follows holds for events whose value lies between these, or whose value, as a text, is this.
+        Rule& when(std::optional<double> least, std::optional<double> most);
+        Rule& when(const std::string& is);
         /// Switches a part of the graph on.
         Rule& enable(const std::string& option);
         /// Switches it off.
@@ -69,6 +75,8 @@ class ApplicationBuilder {
         Rule& toggle(const std::string& option);
         /// Gives a setting another value.
         Rule& set(const std::string& component, const std::string& setting, const ParameterValue& value);
+        /// The same with a value that is calculated from the event's: "${event * 2}".
+        Rule& set_by(const std::string& component, const std::string& setting, const std::string& formula);
         /// Another filter in its place.
         Rule& replace(const std::string& component, const std::string& class_name, const Settings& settings = {});
 
@@ -77,6 +85,8 @@ class ApplicationBuilder {
         Rule(ApplicationBuilder& builder, std::string event) : builder_(builder), event_(std::move(event)) {}
         ApplicationBuilder& builder_;
         std::string event_;
+        std::optional<double> least_{}, most_{};
+        std::optional<std::string> is_{};
     };
     /// What happens when this event comes.
     Rule on(const std::string& event);

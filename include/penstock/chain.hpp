@@ -203,6 +203,7 @@ class Chain {
 
   private:
     friend class Initiator;
+    friend class Spread;
 
     template <std::size_t... I>
     auto parameters(std::index_sequence<I...>) const {
@@ -231,7 +232,15 @@ class Chain {
     template <std::size_t I, class A>
     void check(const A& argument) const;
     template <class How, class... Args>
-    Handle issue(Initiator& initiator, const How& how, Args&&... arguments) const;
+    Handle issue(Initiator& initiator, const How& how, Args&&... arguments) const {
+        return issue_as(initiator, how, [](chain::Task<P...> task) { return task; }, std::forward<Args>(arguments)...);
+    }
+    /// `as(task)`: what is called in the place of the chain's task, and runs it.
+    template <class How, class As, class... Args>
+    Handle issue_as(Initiator& initiator, const How& how, As&& as, Args&&... arguments) const;
+    /// In a process that has no machine: begins a use of the image, and gives the task that ends it.
+    template <class... Args>
+    chain::Task<P...> task_here(std::size_t local_store_bytes, const Args&... arguments) const;
 
     /// Set once for each state of the description, by the first thread that issues it.
     class ImagePlace {

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 /* A library of another version is refused. */
-#define PENSTOCK_COMPONENT_INTERFACE 1
+#define PENSTOCK_COMPONENT_INTERFACE 2
 
 #if defined(__GNUC__)
 #define PENSTOCK_EXPORT __attribute__((visibility("default")))
@@ -77,6 +77,12 @@ typedef struct penstock_setting {
     double least, most; /* of integers and numbers; both 0: no limits. INFINITY is none on that side */
 } penstock_setting;
 
+/* An event output: messages outside the streams, which an application gives names and rules. */
+typedef struct penstock_event_output {
+    const char* name;
+    int kind; /* of its values: PENSTOCK_BOOLEAN to PENSTOCK_TEXT */
+} penstock_event_output;
+
 typedef struct penstock_tags {
     uint64_t sequence; /* number in the stream of the source */
     uint64_t time;
@@ -117,6 +123,8 @@ struct penstock_firing {
     int (*connected)(penstock_firing* firing, size_t output);
     /* As it is in this firing. */
     penstock_value (*setting)(penstock_firing* firing, size_t setting);
+    /* Sends an event by an event output. The value is of the output's kind; an integer may stand for a number. 1: done. */
+    int (*send)(penstock_firing* firing, size_t event_output, const penstock_value* value);
     /* Says why the firing fails, in words for whoever runs the application. Returns PENSTOCK_FAILED. */
     int (*fail)(penstock_firing* firing, const char* message);
 };
@@ -130,6 +138,8 @@ typedef struct penstock_class {
     size_t output_count;
     const penstock_setting* settings;
     size_t setting_count;
+    const penstock_event_output* event_outputs;
+    size_t event_output_count;
     int may_be_copied; /* several copies may run at once */
     int on_any_input;  /* fires when any of its inputs has a buffer, not all */
 

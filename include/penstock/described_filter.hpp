@@ -58,6 +58,14 @@ class DescribedOutput final : public streaming::OutputPort {
 std::size_t bytes_of(std::span<const std::size_t> extents, std::size_t element_bytes);
 void set_extents(streaming::Block& block, std::span<const std::size_t> extents);
 
+/// An event output by its description.
+class DescribedEventOutput final : public streaming::EventPort {
+  public:
+    explicit DescribedEventOutput(const EventDescription& description)
+        : EventPort(description.name, description.like) {}
+    void send(SettingValue value) { EventPort::send(std::move(value)); }
+};
+
 /// To be derived from: fire(), and what else of AnyFilter is wanted. The ports and settings are those of the
 /// description.
 class DescribedFilter : public streaming::AnyFilter {
@@ -78,12 +86,15 @@ class DescribedFilter : public streaming::AnyFilter {
     SettingValue setting(std::size_t i) const { return settings[i]->value(); }
     /// For firings that go on as tasks.
     Spread& tasks() noexcept { return *tasks_; }
+    /// By an event output. Integers are taken for numbers. Throws UsageError for a value of another type.
+    void send_event(std::size_t i, SettingValue value);
 
   private:
     std::string type_;
     std::vector<std::unique_ptr<DescribedInput>> inputs_;
     std::vector<std::unique_ptr<DescribedOutput>> outputs_;
     std::vector<std::shared_ptr<streaming::AnySetting>> owned_settings_;
+    std::vector<std::unique_ptr<DescribedEventOutput>> event_outputs_;
     std::unique_ptr<Spread> tasks_;
 };
 

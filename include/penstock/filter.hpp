@@ -19,6 +19,7 @@
 //     void start();                                  when the run begins: the place to write what a cycle begins with
 //     void finish();                                 after the last firing, when it may still write
 //     void on_event(const Event&);                   between firings
+//     EventOutput<double> moved{"moved"};            a member: events that it sends itself
 //     Spread tasks;                                  a member: a firing may go on as tasks (spread.hpp)
 //     void take_over(Old& predecessor);              when it replaces a running filter of type Old
 //     auto state() { return std::tie(sum, count); }  the members that are its state, for filters in worker processes
@@ -76,6 +77,7 @@ struct AnyFilter {
     std::vector<InputPort*> inputs;
     std::vector<OutputPort*> outputs;
     std::vector<AnySetting*> settings;
+    std::vector<EventPort*> event_outputs;
     std::vector<Spread*> spreads;
     std::uint64_t id = 0;  ///< its number in its graph
 };

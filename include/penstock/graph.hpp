@@ -53,6 +53,11 @@ struct SettingDescription {
     SettingValue value;    ///< the one that it has now
     SettingLimits limits;  ///< what it may be
 };
+/// An event output of a filter.
+struct EventDescription {
+    std::string name;   ///< unique in its filter
+    SettingValue like;  ///< a value of the type that its events have
+};
 /// A filter with its ports, settings and options.
 struct FilterDescription {
     std::string name;                          ///< unique in its graph or filter
@@ -64,6 +69,7 @@ struct FilterDescription {
     bool may_be_copied = false;                ///< its type says so
     bool on_any_input = false;                 ///< its type says so
     bool of_program = false;                   ///< the program's own end of a stream
+    std::vector<EventDescription> event_outputs{};  ///< what it sends events by
 };
 /// A stream with its options.
 struct StreamDescription {

@@ -65,8 +65,10 @@ class Machine : public TakesCalls<Machine> {
     // say so. Costs the move of one cache line (beyond about four arguments two, and an allocation for what is owned)
     // and some tens of nanoseconds (`./bench null-task`).
 
-    /// The target with this number, 0 to targets()-1. Nobody else will run what is sent to it. Throws UsageError.
+    /// The target with this number, 0 to all_targets()-1. Nobody else will run what is sent to it. Throws UsageError.
     NamedTarget on(int target);
+    /// A target of this class (MachineOptions::classes), each in turn. Throws UsageError.
+    NamedTarget on(const std::string& target_class);
 
     /// Calls that ask for more than to be run: a priority, a call-back, a deadline... (call_options.hpp). May be kept
     /// and used again. Throws UsageError for a target that there is not or a deadline below 0.
@@ -99,7 +101,11 @@ class Machine : public TakesCalls<Machine> {
 
     /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks
     /// meanwhile. Throws TaskFailed for the first failure and counts the others.
-    void barrier() { initiator().barrier(); }
+    void barrier() {
+        initiator().barrier();
+        if (workers_ != nullptr) [[unlikely]]
+            workers_->barrier();
+    }
     /// Waits for everything that anybody issued. Throws TaskFailed for the first failure that nobody has seen yet,
     /// WouldDeadlock inside a task.
     void finish();
@@ -139,8 +145,16 @@ class Machine : public TakesCalls<Machine> {
     /// goes by.
     std::atomic<std::uint64_t>& hand_off_ticks() noexcept;
 
-    /// Number of targets.
+    /// Number of targets that plain calls go to.
     int targets() const noexcept;
+    /// Those of all classes.
+    int all_targets() const noexcept { return targets() + (workers_ == nullptr ? 0 : workers_->targets()); }
+    /// The numbers of a class's targets. Throws UsageError when there is no such class.
+    std::vector<int> targets_of(const std::string& target_class) const;
+    /// As its class says; 1 without classes.
+    double speed_of(int target) const noexcept;
+    /// Where its classes have worker processes: these, as a machine. Null elsewhere.
+    Machine* workers() const noexcept { return workers_.get(); }
     /// The processor that this target is pinned to, or -1. Throws UsageError for a target that there is not.
     int processor(int target) const;
     /// As it was made.
@@ -184,6 +198,9 @@ class Machine : public TakesCalls<Machine> {
 
     std::shared_ptr<Core> core_;
     std::uint64_t id_ = 0;
+    std::unique_ptr<Machine> workers_{};
+    std::vector<TargetClass> classes_{};  ///< threads first
+    std::atomic<unsigned> next_of_class_{0};
 };
 
 /// A machine and what calls through it ask for: a target by number, machine.on(2).call<scale>(...), or options,

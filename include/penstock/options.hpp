@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "penstock/call_options.hpp"
 #include "penstock/detail/channel/channel.hpp"
@@ -62,6 +63,17 @@ class Grain {
 };
 inline constexpr Grain automatic_grain{};
 
+/// Several targets of one kind, under a name, in a machine that has several kinds.
+struct TargetClass {
+    std::string name;
+    int targets = 1;
+    Isolation isolation = Isolation::none;
+    /// Of threads: filters are slowed down so that their firings last 1/speed as long as they would: to try out what
+    /// a machine with unequal targets would do. Above 0, at most 1.
+    double speed = 1;
+    friend bool operator==(const TargetClass&, const TargetClass&) = default;
+};
+
 /// What a machine is made of.
 struct MachineOptions {
     static constexpr int one_per_processor = -1;             ///< for `targets`
@@ -117,6 +129,10 @@ struct MachineOptions {
     /// Bytes of private memory that a worker process may take beyond what it started with; 0: no limit. Tasks see
     /// std::bad_alloc.
     std::size_t worker_memory = 0;
+    /// Classes of targets, in the place of `targets` and `isolation`: threads and worker processes in one machine.
+    /// Targets are numbered class by class, threads first. Plain calls go to the threads; on("name") names a class.
+    /// Filters go to the classes that FilterOptions::target_classes names.
+    std::vector<TargetClass> classes{};
 };
 
 }  // namespace penstock

@@ -54,10 +54,12 @@
 //   describe an application in C++                              application_builder.hpp
 //   rewrite an application by passes                            transformation.hpp
 //   give the passes a profile of a run                          application_profile.hpp
+//   write passes of your own                                    pass.hpp
 //   make C++ of an application                                  application_source.hpp
 //   make a program that is one application                      application_program.hpp
 //   set and calculate parameters                                parameter_value.hpp
 //   offer filter classes by name                                components.hpp
+//   use the classes that work on files, sockets and films       component_classes.hpp
 //   put component classes into a shared library, in C           component_library.h
 //
 // Everywhere
@@ -83,6 +85,7 @@
 #include "penstock/call_options.hpp"
 #include "penstock/carried.hpp"
 #include "penstock/chain.hpp"
+#include "penstock/component_classes.hpp"
 #include "penstock/components.hpp"
 #include "penstock/condition.hpp"
 #include "penstock/dependences.hpp"
@@ -104,6 +107,7 @@
 #include "penstock/mutex.hpp"
 #include "penstock/options.hpp"
 #include "penstock/parameter_value.hpp"
+#include "penstock/pass.hpp"
 #include "penstock/plugin.hpp"
 #include "penstock/port.hpp"
 #include "penstock/rank.hpp"

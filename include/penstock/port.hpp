@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "penstock/buffer.hpp"
 #include "penstock/detail/machine/exchanged.hpp"
@@ -45,6 +46,7 @@ using SettingValue = std::variant<bool, std::int64_t, double, std::string>;
 namespace streaming {
 
 struct AnyFilter;
+class Station;
 struct Inlet;
 struct Outlet;
 
@@ -194,11 +196,13 @@ class Output : public streaming::OutputPort {
     }
 };
 
-/// What a setting may be, and in which unit.
+/// What a setting may be, in which unit, and what it is for.
 struct SettingLimits {
     std::string unit{};                                       ///< for people
     double least = -std::numeric_limits<double>::infinity();  ///< the smallest value
     double most = std::numeric_limits<double>::infinity();    ///< the largest
+    std::vector<std::string> choices{};                       ///< of a text: one of these; none: any text
+    std::string doc{};                                        ///< one line
 };
 
 namespace streaming {
@@ -216,6 +220,7 @@ class AnySetting : public Part {
     AnySetting(std::string name, SettingLimits limits);
     ~AnySetting() = default;
     void require_within(double value) const;
+    void require_choice(const std::string& value) const;
     [[noreturn]] void throw_wrong_type(const char* wanted) const;
 
   private:
@@ -262,6 +267,7 @@ class Setting final : public streaming::AnySetting {
   private:
     void require(const T& value) const {
         if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) require_within(static_cast<double>(value));
+        if constexpr (std::is_same_v<T, std::string>) require_choice(value);
     }
     T converted(const SettingValue& value) const {
         if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) {
@@ -280,6 +286,41 @@ class Setting final : public streaming::AnySetting {
     }
 
     T value_{};
+};
+
+namespace streaming {
+
+/// An event output without its type.
+class EventPort : public Part {
+  public:
+    /// A value of the type that its events have.
+    const SettingValue& like() const noexcept { return like_; }
+    Station* station = nullptr;  ///< set while a graph runs in this process
+
+  protected:
+    EventPort(std::string name, SettingValue like);
+    ~EventPort() = default;
+    void send(SettingValue value);
+
+  private:
+    SettingValue like_;
+};
+
+}  // namespace streaming
+
+/// Where a filter sends events, messages outside the streams: `EventOutput<double> moved{"moved"};`. Used inside the
+/// filter's functions only. What it sends is called as FilterOptions::events says, and by itself as the output; it goes
+/// to all filters that handle events, and to Run::listen(). T: bool, std::int64_t, double or std::string.
+template <class T = bool>
+class EventOutput final : public streaming::EventPort {
+  public:
+    explicit EventOutput(std::string name) : EventPort(std::move(name), SettingValue(T{})) {}
+    void send(T value) { EventPort::send(SettingValue(std::move(value))); }
+    void send()
+        requires(std::is_same_v<T, bool>)
+    {
+        EventPort::send(true);
+    }
 };
 
 }  // namespace penstock

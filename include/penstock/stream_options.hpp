@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/buffer.hpp"
@@ -81,6 +82,10 @@ struct FilterOptions {
     int copies = 1;
     /// Targets whose threads alone run it, copy by copy in turn; empty: whichever is free.
     std::vector<int> targets{};
+    /// Names of classes of targets (MachineOptions::classes) that may run it, copy by copy in turn; excludes `targets`
+    /// and `near`. With automatic copies there is one for each target of these classes. Which copy gets a buffer is
+    /// decided by how long firings last on each: where it would be done first.
+    std::vector<std::string> target_classes{};
     /// The name of a filter whose targets it shares; excludes `targets`.
     std::string near{};
     OnFailure on_failure = OnFailure::stop;  ///< what an exception in a firing does
@@ -94,6 +99,10 @@ struct FilterOptions {
     /// threads refuses the graph. `none`: in the program, also where the targets are worker processes: there one of the
     /// threads that wait for the run, or the run's own, fires it, and it has no targets.
     std::optional<Isolation> isolation{};
+
+    /// How the events of its event outputs are called: pairs of an output and a name; an empty name: they are not sent.
+    /// Those of an output that is not named here are called as the output.
+    std::vector<std::pair<std::string, std::string>> events{};
 
     /// Only a machine whose targets are worker processes can run it.
     bool needs_process() const noexcept { return isolation == Isolation::process || time_limit.count() != 0; }

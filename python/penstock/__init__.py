@@ -38,6 +38,7 @@ from penstock.component_classes import load_components, register_component
 from penstock.errors import *  # noqa: F403 - each of them is raised
 from penstock.filters import Event, Filter, Port, Setting, Tagged, Tags, filter, tags  # noqa: A004 - the word of C++
 from penstock.nodes import Node, Reader, Writer
+from penstock.passes import register_pass, transform
 from penstock.runs import Edit, Run
 from penstock.streams import Graph
 from penstock.team import spmd
@@ -57,5 +58,5 @@ __all__ = [
     "StreamStalled", "SystemError", "Tagged", "Tags", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken",
     "TimeLimitExceeded", "Truncated", "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "Writer",
     "WrongHost", "any_source", "compiled", "distance", "filter", "gallery", "join", "launch", "load_components",
-    "register_component", "run_app", "spmd", "tags", "topology", "wait_all", "wait_any",
+    "register_component", "register_pass", "run_app", "spmd", "tags", "topology", "transform", "wait_all", "wait_any",
 ]  # fmt: skip

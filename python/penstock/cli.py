@@ -16,7 +16,7 @@ from penstock.errors import Error, UsageError
 from penstock.interruptions import INTERRUPTED
 from penstock.running import refuse_unwritable, write_file
 from penstock.studio.command import studio
-from penstock.terminal import console, duration, print_checks, print_timings, print_rivals, progress_bar, show_warning, size
+from penstock.terminal import console, duration, paper, print_checks, print_timings, print_rivals, progress_bar, show_warning, size
 
 app = typer.Typer(
     help="Fine-grained tasks, pushed to the core that will run them.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -118,6 +118,7 @@ def run(
     isolation: written.IsolationOption = None,
     library: written.Library = None,
     checks: Annotated[bool, typer.Option("--checks", help="Print every check, also where all hold.")] = False,
+    target_class: written.Classes = None,
 ) -> None:
     """Runs one application in all its ways (one thread, threads by hand, tagged calls, filters; or ranks), and checks it. Exits with 1 when a check
     fails. Of a file: runs it once (docs/language.md), with figures on a terminal and keys that send its events; Ctrl-C ends its sources, and a second
@@ -126,11 +127,13 @@ def run(
     if run_name is not None:
         os.environ["PENSTOCK_NAME"] = run_name
     if written.is_file(name):
-        if written.run_file(name, setting, allow, library, targets, written.where_of(isolation), graph, trace, report):
+        if written.run_file(name, setting, allow, library, targets, written.where_of(isolation), target_class, graph, trace, report):
             raise typer.Exit(INTERRUPTED)
         return
     if isolation is not None:
         raise typer.BadParameter("the gallery's own ways run on threads; --isolation is for files", param_hint="--isolation")
+    if target_class is not None:
+        raise typer.BadParameter("the gallery's own ways run on one class of targets; --class is for files", param_hint="--class")
     if library is not None:
         raise typer.BadParameter("the gallery's own ways have all that they need; --library is for files", param_hint="--library")
     from penstock.pictures import inputs_of
@@ -230,7 +233,7 @@ def main() -> None:
     try:
         app()
     except (Error, OSError) as error:
-        console.print(Text.assemble(("penstock:", "bold red"), f" {error}"), soft_wrap=True)
+        paper(stderr=True).print(Text.assemble(("penstock:", "bold red"), f" {error}"), soft_wrap=True)  # what runs may write to stdout
         sys.exit(2)
 
 

@@ -175,6 +175,7 @@ def filter(  # noqa: A001 - the word of C++
     inputs: str | Mapping[str, Any] | None = None,
     outputs: str | Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
+    events: Mapping[str, bool | int | float | str] | None = None,
     may_be_copied: bool = False,
     on_any_input: bool = False,
     fill: bool = False,
@@ -190,6 +191,7 @@ def filter(  # noqa: A001 - the word of C++
 
     inputs, outputs: the ports: names with types (NumPy's names) or Ports; a type alone is a port called 'in' or 'out'
     settings: names with first values or Settings; a function gets them by name, an object as attributes
+    events: event outputs: names, each with a value of the type that its events have
     may_be_copied: several copies may run at the same time
     on_any_input: fires when any of its inputs has a buffer; the others are None then
     fill: arrays of the outputs are made before the firing, given behind those of the inputs, and filled
@@ -199,7 +201,8 @@ def filter(  # noqa: A001 - the word of C++
 
     A function is called in each firing, with one array for each input. It returns an array, or a tuple of them where it has several
     outputs, or a dict by their names; None writes nothing there. What a generator yields are several writes. An input that is returned is
-    handed on without a copy. A filter without inputs is a source: a generator, or whatever raises StopIteration at its end.
+    handed on without a copy. An Event that is returned or yielded, called as an event output, is sent; so are the values that a dict has
+    for event outputs. A filter without inputs is a source: a generator, or whatever raises StopIteration at its end.
 
     A class is made once for each copy; its objects are called like functions, and may have start(), finish() (which may return what is to
     be written), on_event(event), and take_over(predecessor), when they replace another.
@@ -212,7 +215,7 @@ def filter(  # noqa: A001 - the word of C++
     if body is None:
         return functools.partial(
             filter,
-            inputs=inputs, outputs=outputs, settings=settings, may_be_copied=may_be_copied, on_any_input=on_any_input, fill=fill,
+            inputs=inputs, outputs=outputs, settings=settings, events=events, may_be_copied=may_be_copied, on_any_input=on_any_input, fill=fill,
             in_place=in_place, isolation=isolation, signature=signature,
         )  # fmt: skip
     _refuse_no_settings(settings)
@@ -230,6 +233,8 @@ def filter(  # noqa: A001 - the word of C++
         raise UsageError(f"{name} is to be in_place, so it has as many outputs as inputs, of the same types")
     if (in_place or (is_body and not fill)) and any(port.at_least > 1 or not port.required for _, port in sources):
         raise UsageError(f"{name} works on one buffer of each input, so at_least and required=False are not for it")
+    if is_body and events:
+        raise UsageError(f"{name} is a compiled body, which has no way to send events")
     if is_body and on_any_input:
         raise UsageError(f"{name} is a compiled body, which needs all of its inputs")
     if is_body and not sources:
@@ -240,6 +245,7 @@ def filter(  # noqa: A001 - the word of C++
         "inputs": [(port_name, port.dtype, port.required, port.at_least) for port_name, port in sources],
         "outputs": [(port_name, port.dtype, _shape(name, port_name, port.shape, sources) if shaped else 0) for port_name, port in sinks],
         "settings": [_setting(key, value) for key, value in (settings or {}).items()],
+        "events": [(str(event), like) for event, like in (events or {}).items()],
         "may_be_copied": may_be_copied, "on_any_input": on_any_input, "fill": fill, "in_place": in_place, "isolation": isolation,
         "keeps_state": False, "compiled": is_body,
     }  # fmt: skip

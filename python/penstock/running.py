@@ -23,8 +23,30 @@ def prepare(isolation: Where | None) -> None:
         _core.launch()
 
 
-def machine_for(application: Application, targets: int | None, isolation: Where | None) -> "_core.Machine":
+TargetClass = tuple[str, int, str, float]
+
+
+def classes_of(given: list[str] | None) -> list[TargetClass]:
+    """['fast=2', 'slow=2@0.25', 'workers=1@process'] as Machine takes them. Raises UsageError."""
+    made: list[TargetClass] = []
+    for text in given or []:
+        name, equals, rest = text.partition("=")
+        count, _, how = rest.partition("@")
+        try:
+            made.append((name, int(count), "process" if how == "process" else "none", 1.0 if how in ("", "process") else float(how)))
+        except ValueError:
+            raise UsageError(f"'{text}' is no class of targets: say NAME=TARGETS, NAME=TARGETS@SPEED or NAME=TARGETS@process") from None
+        if not equals or not name:
+            raise UsageError(f"'{text}' is no class of targets: say NAME=TARGETS")
+    return made
+
+
+def machine_for(application: Application, targets: int | None, isolation: Where | None, classes: list[TargetClass] | None = None) -> "_core.Machine":
     """A machine whose targets are what is asked for, or else what the application needs. Raises UsageError where the two do not agree."""
+    if classes:
+        if targets is not None or isolation is not None:
+            raise UsageError("--class says which targets there are: leave --targets and --isolation out")
+        return _core.Machine(classes=classes)
     if isolation == "thread" and application.needs_processes:
         raise UsageError(f"{application.name} has components that are to live in worker processes: leave --isolation out, or say process")
     if isolation != "process" and not application.needs_processes:

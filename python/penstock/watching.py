@@ -19,7 +19,7 @@ from penstock.keys import END_OF_INPUT, keys
 from penstock.looks import SORTS, Look, amount, look, tables
 from penstock.running import write_file
 from penstock.terminal import console, duration, paper
-from penstock.written import Library, application_of, load_libraries
+from penstock.written import Library, Set, application_of, load_libraries
 
 HELP = "q quits, s sorts by something else"
 
@@ -98,13 +98,14 @@ def watch(name: str, every: float, sort: str) -> None:
 def draw(
     what: Annotated[str, typer.Argument(help="The name of a running graph, a file that `penstock run --graph` or Run::save wrote, or an application.xml.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A file: .svg (the default), .png, .pdf or .dot.")] = None,
+    setting: Set = None,
     library: Library = None,
 ) -> None:
     """Draws a graph with its figures, by graphviz; or an application: groups, options (dashed when off), copies and placement."""
     load_libraries(library)
     path = Path(what)
     if path.suffix == ".xml":
-        seen = {"drawing": application_of(path, None, None).draw()}
+        seen = {"drawing": application_of(path, setting, None).draw()}
     else:
         seen = _read(path) if path.is_file() else visits.ask(what, "graph")
     if output is None:

@@ -14,7 +14,7 @@ from penstock.applications import Application, named, names_of, whole
 from penstock.component_classes import load_components
 from penstock.errors import UsageError
 from penstock.interruptions import INTERRUPTED
-from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end, write_file
+from penstock.running import classes_of, Where, machine_for, prepare, refuse_unwritable, run_to_end, write_file
 from penstock.terminal import console
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="A parameter's value, name=value; may be repeated.")]
@@ -26,6 +26,12 @@ IsolationOption = Annotated[
     typer.Option(
         "--isolation", help="Where filters live: 'thread', or 'process', in worker processes; by default in threads, unless a component asks for a process."
     ),
+]
+
+
+Classes = Annotated[
+    list[str] | None,
+    typer.Option("--class", help="A class of targets: NAME=TARGETS, NAME=TARGETS@SPEED (slowed down), or NAME=TARGETS@process; may be repeated."),
 ]
 
 
@@ -86,12 +92,14 @@ def components(name: Annotated[str | None, typer.Argument(help="A class; without
     one = known[name]
     facts = [one["documentation"], *(["May have several copies."] if one["may_be_copied"] else []), f"({one['origin']})"]
     console.print(Text.assemble((name, "bold"), "  ", "  ".join(facts)), soft_wrap=True)
-    table = Table("", "name", "type or value", "unit", "range")
+    table = Table("", "name", "type or value", "unit", "range", "for")
     for kind in ("inputs", "outputs"):
         for port, element, required in one[kind]:
-            table.add_row(kind[:-1], port, element, "", "" if required else "optional")
-    for setting, value, unit, least, most in one["settings"]:
-        table.add_row("setting", setting, repr(value), unit, _range(least, most))
+            table.add_row(kind[:-1], port, element, "", "" if required else "optional", "")
+    for event, value in one["events"]:
+        table.add_row("event", event, value, "", "", "")
+    for setting, value, unit, least, most, choices, doc in one["settings"]:
+        table.add_row("setting", setting, repr(value), unit, ", ".join(choices) or _range(least, most), doc)
     console.print(table)
 
 
@@ -111,16 +119,18 @@ def run_file(
     library: list[Path] | None,
     targets: int | None,
     isolation: Where | None,
+    classes: list[str] | None,
     graph: Path | None,
     trace: Path | None,
     report: Path | None,
 ) -> bool:
     """`penstock run` of a file; True when it was interrupted. What is to be written is refused before the run where it cannot be."""
-    prepare(isolation)
+    of_targets = classes_of(classes)
+    prepare("process" if any(each[2] == "process" for each in of_targets) else isolation)
     load_libraries(library)
     application = application_of(file, setting, allow)
     refuse_unwritable(graph, trace, report)
-    with machine_for(application, targets, isolation) as machine:
+    with machine_for(application, targets, isolation, of_targets) as machine:
         if trace is not None or report is not None:
             machine.start_timeline()
         run, interrupted = run_to_end(application, machine)

@@ -44,6 +44,31 @@ TEST(LibraryInProcesses, gives_the_same_as_in_threads) {
     EXPECT_EQ(found, (std::vector<double>{0, 1, 2, 4, 6, 8}));
 }
 
+TEST(LibraryInProcesses, events_that_a_class_sends_reach_their_rules) {
+    SKIP_WITHOUT_PROCESSES();
+    for (const std::string isolation : {"thread", "process"}) {
+        const auto text = application(
+            R"(<component name="ramp" class="example:ramp"><set name="count" value="20000"/></component>
+            <component name="alarm" class="example:alarm" isolation=")" +
+            isolation + R"("><set name="limit" value="3.5"/></component>
+            <component name="keep" class="keep" isolation="thread"/><event name="loud"/><signal from="alarm.loud" event="loud"/>
+            <manager><on event="loud" most="4" component="alarm" setting="limit" value="${event * 10}"/></manager>
+            <stream from="ramp.out" to="alarm.in"/><stream from="alarm.out" to="keep.in"/>)");
+        written::Kept kept;
+        auto components = written::with_keep(kept);
+        components.load(libraries + "filters.so");
+        Machine machine(task_tests::isolated(2));
+        auto run = Application::parse(text, "test.xml", {.components = &components}).start(machine);
+        run.run().finish();
+        run.settle();
+        for (const auto& filter : run.run().description().filters) {
+            if (filter.name == "alarm") EXPECT_EQ(filter.settings[0].value, SettingValue(40.0)) << isolation;
+        }
+        run.finish();
+        EXPECT_EQ(kept.values.size(), 20000u);
+    }
+}
+
 TEST(LibraryInProcesses, a_class_that_ends_its_process_ends_its_filter_alone) {
     SKIP_WITHOUT_PROCESSES();
     try {

@@ -129,7 +129,8 @@ TEST(Library, an_application_uses_its_classes_by_name) {
 TEST(Library, what_it_says_of_a_class_is_known) {
     Components components;
     const auto added = components.load(libraries + "filters.so");
-    EXPECT_EQ(added, (std::vector<std::string>{"example:halve", "example:ramp", "example:smooth", "example:rows"}));
+    EXPECT_EQ(added, (std::vector<std::string>{"example:halve", "example:ramp", "example:smooth", "example:rows",
+                                               "example:alarm"}));
     const auto* const rows = components.find("example:rows");
     ASSERT_NE(rows, nullptr);
     EXPECT_EQ(rows->origin.kind, ComponentOrigin::Kind::library);
@@ -147,14 +148,17 @@ TEST(Library, what_it_says_of_a_class_is_known) {
     EXPECT_EQ(window.limits.unit, "values");
     EXPECT_EQ(window.limits.most, 64);
     EXPECT_EQ(components.load(libraries + "filters.so"), added) << "loading it again adds nothing";
-    EXPECT_EQ(components.names().size(), 4u);
+    EXPECT_EQ(components.names().size(), 5u);
+    const auto& loud = components.find("example:alarm")->filter.event_outputs;
+    ASSERT_EQ(loud.size(), 1u);
+    EXPECT_EQ(loud[0].name, "loud");
 }
 
 TEST(Library, a_path_without_a_slash_is_one_from_the_current_folder) {
     const auto before = std::filesystem::current_path();
     std::filesystem::current_path(libraries);
     Components components;
-    EXPECT_EQ(components.load("filters.so").size(), 4u);
+    EXPECT_EQ(components.load("filters.so").size(), 5u);
     std::filesystem::current_path(before);
     EXPECT_EQ(refusal("libm.so.6").first, Reason::no_file) << "libraries of the system are not searched";
 }
@@ -339,7 +343,7 @@ TEST(LibraryRefusals, each_is_told_with_its_mend) {
              {text, Reason::no_library, "give a shared library for this machine"},
              {libraries + "no_entry.so", Reason::no_entry, "it exports no function penstock_component_library"},
              {libraries + "other_version.so", Reason::other_version,
-              "it was made for version 2 of the interface, and this is version 1: build it with the "
+              "it was made for version 3 of the interface, and this is version 2: build it with the "
               "component_library.h of this Penstock"}}) {
         const auto [found, said] = refusal(path);
         EXPECT_EQ(found, reason) << path;

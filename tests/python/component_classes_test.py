@@ -92,7 +92,7 @@ def test_every_command_for_files_takes_libraries(ramp, library, tmp_path):
     assert "example:halve" in (tmp_path / "ramp.dot").read_text(encoding="utf-8")
     for command in (["transform", ramp, "--pass", "expand"], ["profile", ramp, "-o", tmp_path / "p"], ["draw", ramp, "-o", tmp_path / "d.dot"]):
         refused = penstock(*command)
-        assert refused.returncode == 2 and "there is no component class 'example:ramp'" in refused.stdout
+        assert refused.returncode == 2 and "there is no component class 'example:ramp'" in refused.stderr
 
 
 def test_classes_are_listed_with_where_they_come_from(library):
@@ -112,7 +112,7 @@ def test_the_gallery_takes_no_libraries(library):
 def test_a_library_that_is_not_there_is_told_in_one_line(ramp, name):
     refused = penstock("run", ramp, "--library", name)
     assert refused.returncode == 2
-    assert refused.stdout == f"penstock: the library {name} gives no component classes: there is no such file: give the path of a library, as in ./libfilters.so\n"
+    assert refused.stderr == f"penstock: the library {name} gives no component classes: there is no such file: give the path of a library, as in ./libfilters.so\n"
 
 
 def test_a_refusal_says_which_library_and_why(library, tmp_path):
@@ -123,7 +123,7 @@ def test_a_refusal_says_which_library_and_why(library, tmp_path):
     with pytest.raises(ps.LibraryRefused) as refused:
         ps.load_components(tmp_path / "text.so")
     assert refused.value.reason == "no_library"
-    names = ["example:halve", "example:ramp", "example:smooth", "example:rows"]
+    names = ["example:halve", "example:ramp", "example:smooth", "example:rows", "example:alarm"]
     assert ps.load_components(library) == names == ps.load_components(str(library))
     shutil.copy(library, tmp_path / "copy.so")
     with pytest.raises(ps.LibraryRefused, match="of the library") as refused:
@@ -249,7 +249,7 @@ def test_an_application_uses_the_classes_of_a_package(packages, tmp_path, name, 
     done = penstock("run", written(tmp_path, PACKAGED.format(name)), "--targets", 1, path=packages)
     assert (done.stdout, done.stderr) == (said, "")
     apart = penstock("run", written(tmp_path, PACKAGED.format(name)), "--isolation", "process", path=packages)
-    assert apart.returncode == 2 and "'triple'" in apart.stdout and "cannot be made in a worker process" in apart.stdout
+    assert apart.returncode == 2 and "'triple'" in apart.stderr and "cannot be made in a worker process" in apart.stderr
     mixed = written(tmp_path, PACKAGED.format(f'{name}" isolation="thread'))
     assert penstock("run", mixed, "--isolation", "process", path=packages).stdout == said
 
@@ -259,7 +259,7 @@ def test_worker_processes_that_a_component_asks_for_come_before_packages_that_st
     file = written(tmp_path, text)
     refused = penstock("run", file, path=packages)
     assert refused.returncode == 2
-    told = " ".join(refused.stdout.split())
+    told = " ".join(refused.stderr.split())
     assert re.fullmatch(r"penstock: test needs worker processes, which must come before anything starts threads \(.+\): say --isolation process", told)
     assert penstock("run", file, "--isolation", "process", path=packages).stdout == "0\n3\n6\n9\n"
 
@@ -312,7 +312,7 @@ def test_a_compiled_program_names_its_libraries_and_has_no_python(ramp, library,
     file = written(tmp_path, PACKAGED.format("my:triple"))
     refused = penstock("compile", file, "-o", tmp_path / "other", path=packages)
     assert refused.returncode == 2 and not (tmp_path / "other").exists()
-    assert "component 'triple' is of class 'my:triple', which is written in Python (package my-filters)" in refused.stdout
+    assert "component 'triple' is of class 'my:triple', which is written in Python (package my-filters)" in refused.stderr
     assert penstock("compile", file, "--type", "my:triple=my.hpp:Triple", "-o", tmp_path / "other", path=packages).returncode == 0
 
 

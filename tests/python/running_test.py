@@ -118,7 +118,7 @@ def test_a_report_is_one_page_with_graph_figures_settings_timeline_and_machine(t
 def test_what_cannot_be_written_is_refused_before_the_run(tmp_path, option):
     file = written(tmp_path, FIRST)
     done = penstock("run", file, option, tmp_path)
-    assert done.returncode == 2 and str(tmp_path) in done.stdout and "9900" not in done.stdout
+    assert done.returncode == 2 and str(tmp_path) in done.stderr and "9900" not in done.stdout
 
 
 def test_an_application_runs_in_worker_processes_where_it_or_the_command_says_so(tmp_path):

@@ -10,6 +10,7 @@ from penstock import _core
 
 
 def test_filters_of_the_gallery_are_listed_with_their_settings():
+    assert "lab-with-statistics" in penstock("components").stdout.replace("\n", "")
     assert "addition:add" in penstock("components").stdout.replace("\n", "")
     one = penstock("components", "colour:read").stdout
     assert all(word in one for word in ("rgb", "tile-rows", "pixels", "passes"))

@@ -340,3 +340,30 @@ TEST(Ends, a_filter_may_close_or_stop_the_run_and_may_not_wait_for_it) {
         EXPECT_EQ(meddler.refused, 1);
     }
 }
+
+namespace {
+
+struct Finisher {
+    Input<int> in{"in"};
+    std::atomic<bool> finished = false;
+    void operator()() { (void)in.read(); }
+    void finish() { finished = true; }
+};
+
+}  // namespace
+
+TEST(Ends, a_filter_behind_one_that_failed_does_not_finish) {
+    Machine machine{{.targets = 2}};
+    for (int round = 0; round < 200; ++round)
+        for (const auto when : {Thrower::When::start, Thrower::When::after}) {
+            Graph graph;
+            auto& numbers = graph.add<Numbers>("numbers", {}, 10);
+            auto& thrower = graph.add<Thrower>("thrower", {}, when);
+            auto& finisher = graph.add<Finisher>("finisher");
+            graph.connect(numbers.out, thrower.in);
+            graph.connect(thrower.out, finisher.in);
+            auto run = graph.start(machine);
+            EXPECT_THROW(run.finish(), FilterFailed);
+            ASSERT_FALSE(finisher.finished) << "round " << round;
+        }
+}

@@ -23,13 +23,6 @@ bool Elaboration::run(const Element& root) {
     for (const auto& child : root.children) {
         if (child.name == "include") include(child);
         if (child.name == "group") take_group(child, false);
-        if (child.name == "event") {
-            const auto event = name(child, "name", {});
-            if (event.empty()) continue;
-            if (std::ranges::find(plan_.events, event) != plan_.events.end())
-                error(child.place_of("name"), "event " + in_quotes(event) + " is declared twice");
-            else plan_.events.push_back(event);
-        }
     }
     Environment scope{.used = &used_};
     std::vector<GivenText> given;
@@ -40,6 +33,8 @@ bool Elaboration::run(const Element& root) {
     timers(root, scope);
     if (too_many_) return false;
     for (const auto& pending : pending_streams_) join(pending);
+    for (const auto& pending : pending_signals_) join(pending);
+    plan_.name_events();
     for (const auto& pending : pending_rules_) rule(pending);
 
     for (const auto& child : root.children) {
@@ -48,7 +43,8 @@ bool Elaboration::run(const Element& root) {
         if (child.name == "parameter" && !used_.contains(called->value))
             warn(child.place(), "parameter " + in_quotes(called->value) + " is used nowhere");
         const auto is_about = [&](const PendingRule& each) { return each.element->value("event") == called->value; };
-        if (child.name == "event" && std::ranges::none_of(pending_rules_, is_about))
+        if (child.name == "event" && std::ranges::none_of(pending_rules_, is_about) &&
+            std::ranges::find(plan_.rules, called->value, &PlanRule::event) == plan_.rules.end())
             warn(child.place(), "event " + in_quotes(called->value) + " changes nothing: no manager has a rule for it");
     }
     for (const auto& [group, each] : groups_)

@@ -46,6 +46,12 @@ struct PendingRule {
     Environment scope;
 };
 
+struct PendingSignal {
+    std::string from, event;
+    Conditions conditions{};
+    const Element* element = nullptr;
+};
+
 class Elaboration {
   public:
     Elaboration(Plan& plan, const ApplicationOptions& options, std::vector<Finding>& findings)
@@ -105,6 +111,8 @@ class Elaboration {
     void repeat(const Element& element, const Environment& scope);
     void option(const Element& element, const Environment& scope);
     void manager(const Element& element, const Environment& scope);
+    void event(const Element& element, const Environment& scope);
+    void signal(const Element& element, const Environment& scope);
     void ports(const Element& owner, const Environment& scope, Instance& instance);
     /// For an element, by its attribute `name`.
     bool take_name(const std::string& name, const Element& element);
@@ -127,6 +135,12 @@ class Elaboration {
     std::vector<Ends> ends(const std::string& endpoint, bool output, const Element& stream, int depth);
     void add_stream(const PendingStream& stream, const std::string& from, const std::string& to, StreamOptions options);
     void rule(const PendingRule& pending);
+    void join(const PendingSignal& signal);
+    /// Of a rule: for which values of its event it holds.
+    void take_limits(PlanRule& rule, const Element& element, const Environment& scope);
+    /// The value that a rule sets, where it depends on the event's.
+    void take_formula(PlanRule& rule, const Element& element, const SettingDescription& setting,
+                      const Environment& scope);
     /// Of the component or option that an attribute names; else an error, with those names that are proposed.
     std::optional<std::size_t> number_for(const Element& element, std::string_view attribute, const Environment& scope,
                                           const auto& numbers, const auto& is_proposed);
@@ -167,6 +181,7 @@ class Elaboration {
     std::set<std::string> unknown_;  ///< what has a name, but could not be made
     std::vector<PendingStream> pending_streams_;
     std::vector<PendingRule> pending_rules_;
+    std::vector<PendingSignal> pending_signals_;
     std::set<std::string, std::less<>> used_;
     std::size_t parts_ = 0;
     bool too_many_ = false;

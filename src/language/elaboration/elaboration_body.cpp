@@ -14,6 +14,8 @@ void Elaboration::body(const Element& owner, const Environment& scope) {
         else if (child.name == "parallel") parallel(child, scope);
         else if (child.name == "option") option(child, scope);
         else if (child.name == "manager") manager(child, scope);
+        else if (child.name == "event") event(child, scope);
+        else if (child.name == "signal") signal(child, scope);
     }
 }
 
@@ -153,6 +155,22 @@ void Elaboration::option(const Element& element, const Environment& scope) {
         inner.conditions.back().on = false;
         body(child, inner);
     }
+}
+
+/// Events are those of the whole application, wherever they are declared.
+void Elaboration::event(const Element& element, const Environment& scope) {
+    if (!count(element)) return;
+    const auto own = name(element, "name", scope);
+    if (own.empty()) return;
+    if (std::ranges::find(plan_.events, own) != plan_.events.end())
+        return error(element.place_of("name"), "event " + in_quotes(own) + " is declared twice");
+    plan_.events.push_back(own);
+}
+
+void Elaboration::signal(const Element& element, const Environment& scope) {
+    if (!count(element)) return;
+    const auto from = text(element, "from", scope), to = text(element, "event", scope);
+    if (!from.empty() && !to.empty()) pending_signals_.push_back({scope.prefix + from, to, scope.conditions, &element});
 }
 
 void Elaboration::manager(const Element& element, const Environment& scope) {

@@ -140,12 +140,69 @@ std::optional<std::size_t> Elaboration::number_for(const Element& element, std::
     return std::nullopt;
 }
 
+void Elaboration::join(const PendingSignal& signal) {
+    const auto& element = *signal.element;
+    const auto dot = signal.from.rfind('.');
+    if (dot == signal.from.npos)
+        return error(element.place_of("from"),
+                     in_quotes(signal.from) + " is no event output: these are named component.output");
+    const auto part = signal.from.substr(0, dot), output = signal.from.substr(dot + 1);
+    checked(element, "event", [&] { return plan_.event_named(signal.event); });
+    const auto found = components_.find(part);
+    if (found == components_.end()) {
+        const auto prefix = part.substr(0, part.rfind('/') + 1);
+        return error(element.place_of("from"), "there is no component " + in_quotes(part) +
+                                                   hint(part.substr(prefix.size()), names_below(prefix)));
+    }
+    const auto& component = plan_.components[found->second];
+    if (component.of == nullptr ||
+        !checked(element, "from", [&] { return &plan_.event_output(found->second, output); }))
+        return;
+    if (component.conditions != signal.conditions)
+        return error(element.place(), "a signal stands where its component stands: in the same option, or in none");
+    plan_.signals.push_back({found->second, output, signal.event, element.place()});
+}
+
+void Elaboration::take_limits(PlanRule& made, const Element& element, const Environment& scope) {
+    constexpr double widest = 1.7e308;
+    made.least = number<double>(element, "least", scope, -widest, widest);
+    made.most = number<double>(element, "most", scope, -widest, widest);
+    made.is = given(element, "is", scope);
+    if (made.is && (made.least || made.most))
+        error(element.place_of("is"),
+              "a rule says which value its event 'is', or between which it lies ('least', 'most')");
+    if (made.least && made.most && *made.least > *made.most)
+        error(element.place_of("most"), "'most' is below 'least': the rule would never hold");
+}
+
+void Elaboration::take_formula(PlanRule& made, const Element& element, const SettingDescription& setting,
+                               const Environment& scope) {
+    if (element.attribute("unit") != nullptr)
+        return error(element.place_of("unit"), "a value that is calculated from an event has no unit");
+    const auto formula = checked(element, "value", [&] {
+        Replacements values;
+        for (const auto& [name, variable] : scope.variables)
+            if (name != "event") values[name] = {variable.value, ""};
+        return replaced(element.value("value"), values);
+    });
+    if (!formula) return;
+    if (scope.used != nullptr)
+        for (const auto& name : names_in(element.value("value"))) scope.used->insert(name);
+    for (const auto& name : names_in(*formula))
+        if (name != "event") return error(element.place_of("value"), "there is no parameter " + in_quotes(name));
+    made.formula = *formula;
+    made.settings.emplace_back(setting.name, setting.value);
+    if (checked(element, "value", [&] { return plan_.check_formula(made), true; }))
+        plan_.rules.push_back(std::move(made));
+}
+
 void Elaboration::rule(const PendingRule& pending) {
     const auto& element = *pending.element;
     const auto& scope = pending.scope;
     PlanRule made{.event = text(element, "event", scope), .where = element.place()};
     if (made.event.empty()) return;
     checked(element, "event", [&] { return plan_.event_named(made.event); });
+    take_limits(made, element, scope);
     const auto before = plan_.rules.size();
     bool says = false;
     for (const auto kind : {PlanRule::Kind::enable, PlanRule::Kind::disable, PlanRule::Kind::toggle}) {
@@ -184,6 +241,7 @@ void Elaboration::rule(const PendingRule& pending) {
         if (element.attribute("value") == nullptr)
             return error(element.place(), "<on> with a 'setting' needs its 'value'");
         made.kind = PlanRule::Kind::set;
+        if (names_in(element.value("value")).contains("event")) return take_formula(made, element, *setting, scope);
         if (auto value = value_for(element, *setting, scope))
             made.settings.emplace_back(wanted, std::move(*value)), plan_.rules.push_back(std::move(made));
         return;

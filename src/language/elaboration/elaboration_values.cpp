@@ -108,6 +108,7 @@ FilterOptions Elaboration::filter_options(const Element& element, const Environm
             error(element.place_of("targets"), "'targets' has " + in_quotes(word) +
                                                    ", and should be numbers of targets, from 0, with spaces between");
     }
+    options.target_classes = words_of(text(element, "target-classes", scope));
     if (const auto near = name(element, "near", scope, true); !near.empty()) options.near = scope.prefix + near;
     options.on_failure = static_cast<OnFailure>(choice(element, "on-failure", scope, on_failure_words, 0));
     options.pool = static_cast<std::size_t>(number<std::int64_t>(element, "pool", scope, 0, 1 << 30).value_or(0));

@@ -81,6 +81,7 @@ class ClassReader {
         made->filter.on_any_input = given_.on_any_input != 0;
         ports("input", given_.inputs, given_.input_count, made->filter.inputs, made->input_dimensions);
         ports("output", given_.outputs, given_.output_count, made->filter.outputs, made->output_dimensions);
+        event_outputs(made->filter.event_outputs);
         if (given_.input_count + given_.output_count == 0) refuse("has neither inputs nor outputs: give it one");
         settings(made->filter.settings);
         return made;
@@ -163,6 +164,16 @@ class ClassReader {
             if (!is_within(described.value, described.limits))
                 refuse("gives " + what + " the value " + text_of(described.value) +
                        ", which is outside its own limits");
+        }
+    }
+    void event_outputs(std::vector<EventDescription>& made) {
+        require_list("event output", given_.event_outputs, given_.event_output_count);
+        for (std::size_t i = 0; i < given_.event_output_count; ++i) {
+            auto own = name(given_.event_outputs[i].name, "event output " + std::to_string(i));
+            const auto what = "event output " + in_quotes(own);
+            made.push_back(
+                {std::move(own),
+                 value({.kind = given_.event_outputs[i].kind, .integer = 0, .number = 0, .text = nullptr}, what)});
         }
     }
     SettingValue value(const penstock_value& given, const std::string& what) const {
@@ -287,6 +298,7 @@ std::string text_of(const LibraryClass& of) {
             add(port.name), add(std::string(port.element.name)), add(std::to_string(port.element.size));
     }
     for (const auto& setting : of.filter.settings) add(setting.name), add(std::to_string(setting.value.index()));
+    for (const auto& event : of.filter.event_outputs) add(event.name), add(std::to_string(event.like.index()));
     return text;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <thread>
 #include <tuple>
 
@@ -53,6 +54,24 @@ struct Shift {
     void operator()() {
         auto buffer = in.read();
         for (double& value : buffer.edit()) value += offset;
+        out.write(std::move(buffer));
+    }
+};
+
+/// Sends an event for each buffer whose greatest value is greater than those of the buffers before.
+struct Peaks {
+    Input<double> in{"in"};
+    Output<double> out{"out"};
+    EventOutput<double> peak{"peak"};
+    Setting<double> least{"least", 0.0, {.doc = "The height from which a peak counts."}};
+    double highest = -std::numeric_limits<double>::infinity();
+    auto state() { return std::tie(highest); }
+    void operator()() {
+        auto buffer = in.read();
+        double most = highest;
+        for (const double value : buffer.span()) most = std::max(most, value);
+        if (most > highest && most >= least) peak.send(most);
+        highest = most;
         out.write(std::move(buffer));
     }
 };
@@ -170,6 +189,7 @@ Components Components::builtin() {
         "Writes `count` buffers of `size` values: first, first + step, ...; sleeps for `pause` before each.");
     components.add<Scale>("scale", "Multiplies each value by `factor`.");
     components.add<Shift>("shift", "Adds `offset` to each value.");
+    components.add<Peaks>("peaks", "Passes buffers on, and sends the event `peak` whenever a value is a new maximum.");
     components.add<PassOn>("pass", "Passes buffers on as they are.");
     components.add<Add>("add", "Adds two buffers of the same size, value by value.");
     components.add<Neighbours>(

@@ -23,6 +23,23 @@ penstock_value value_of(const SettingValue& value, std::string& text) {
     return made;
 }
 
+/// As the library has it. Throws UsageError for a kind that there is not.
+SettingValue value_of(const penstock_value& value) {
+    switch (value.kind) {
+        case PENSTOCK_BOOLEAN:
+            return value.integer != 0;
+        case PENSTOCK_INTEGER:
+            return value.integer;
+        case PENSTOCK_NUMBER:
+            return value.number;
+        case PENSTOCK_TEXT:
+            return std::string(value.text == nullptr ? "" : value.text);
+        default:
+            throw UsageError("it sends an event with a value of kind " + std::to_string(value.kind) +
+                             ": say PENSTOCK_BOOLEAN, PENSTOCK_INTEGER, PENSTOCK_NUMBER or PENSTOCK_TEXT");
+    }
+}
+
 class LibraryFilter final : public DescribedFilter {
   public:
     explicit LibraryFilter(std::shared_ptr<const LibraryClass> of)
@@ -208,6 +225,11 @@ LibraryFilter::Firing::Firing(LibraryFilter& of) : penstock_firing{}, filter(of)
     setting = function([](LibraryFilter& self, std::size_t number) {
         self.require("setting", number, self.settings.size());
         return value_of(self.settings[number]->value(), *self.texts_.emplace_back(std::make_unique<std::string>()));
+    });
+    send = function([](LibraryFilter& self, std::size_t output, const penstock_value* value) {
+        self.require("event output", output, self.event_outputs.size());
+        self.send_event(output, value_of(*value));
+        return 1;
     });
     fail = function([](LibraryFilter& self, const char* message) {
         const Error given(message == nullptr ? "it failed, and did not say why" : message);

@@ -13,6 +13,7 @@ constexpr std::string_view calculated_attributes =
     "set.value on.value component.copies component.pool stream.capacity stream.capacity-bytes timer.after timer.every";
 
 bool is_fixed(const Element& element, const Attribute& attribute) {
+    if (element.name == "on" && attribute.name == "value" && names_in(attribute.value).contains("event")) return true;
     return element.name != "parameter" && !stands_in_list(calculated_attributes, element.name + "." + attribute.name);
 }
 
@@ -53,6 +54,7 @@ class Source {
         for (const auto& each : fixed_)
             out += "// It has the value of '" + each + "' of that time, on which it depends which parts there are.\n";
         out += "#include <penstock/penstock.hpp>\n";
+        if (general_) out += "#include <penstock/component_classes.hpp>\n";
         std::set<std::string> headers;
         for (const auto& type : types_)
             if (used_types_.contains(type.of) && headers.insert(type.header).second)
@@ -82,7 +84,7 @@ class Source {
                target +
                " main.cpp)\n"
                "target_link_libraries(" +
-               target + " PRIVATE penstock::penstock)\n";
+               target + " PRIVATE penstock::penstock" + (general_ ? " " + std::string(of_the_library) : "") + ")\n";
     }
 
   private:
@@ -122,6 +124,9 @@ class Source {
         }
         if (const auto targets = list_of(words_of(value(component, "targets")), ", "); !targets.empty())
             all.push_back(".targets = {" + targets + "}");
+        if (const auto classes = list_of(words_of(value(component, "target-classes")), ", ", cpp_text);
+            !classes.empty())
+            all.push_back(".target_classes = {" + classes + "}");
         if (component.attribute("near") != nullptr) all.push_back(".near = " + quoted(component, "near"));
         if (value(component, "on-failure") == "go-on") all.emplace_back(".on_failure = OnFailure::go_on");
         if (component.attribute("pool") != nullptr) all.push_back(".pool = " + size(component, "pool", "1 << 30"));
@@ -170,6 +175,8 @@ class Source {
             else if (child.name == "stream")
                 out += indent + "app.connect(" + quoted(child, "from") + ", " + quoted(child, "to") +
                        options_of_stream(child) + ");\n";
+            else if (child.name == "signal")
+                out += indent + "app.signal(" + quoted(child, "from") + ", " + quoted(child, "event") + ");\n";
             else if (child.name == "option") option(child, indent, out);
             else if (child.name == "manager") parts(child, indent, out);
         }
@@ -181,7 +188,8 @@ class Source {
         });
     }
     void component(const Element& element, const std::string& indent, std::string& out) {
-        constexpr std::string_view known = "name class copies targets near on-failure pool isolation time-limit doc";
+        constexpr std::string_view known =
+            "name class copies targets target-classes near on-failure pool isolation time-limit doc";
         for (const auto& each : element.attributes)
             if (!stands_in_list(known, each.name))
                 throw UsageError("a program cannot say " + in_quotes(each.name) + " of a component yet: take it from " +
@@ -200,8 +208,12 @@ class Source {
                 out += indent + "app.set(" + cpp_text(name) + ", " + quoted(child, "name") + ", " +
                        given(child, *described, value(child, "name")) + ");\n";
     }
+    /// What CMake links and the origin is called of the classes that <penstock/component_classes.hpp> registers.
+    static constexpr std::string_view of_the_library = "penstock::component_classes";
+
     /// The program finds the class by its name: at home, or in a library.
     void note_use(const ComponentClass& of, const std::string& component) {
+        if (of.origin.name == of_the_library) general_ = true;
         if (of.origin.kind == ComponentOrigin::Kind::library) libraries_.insert(of.origin.name);
         if (of.origin.kind == ComponentOrigin::Kind::python)
             throw UsageError("component " + in_quotes(component) + " is of class " + in_quotes(of.name) +
@@ -222,14 +234,24 @@ class Source {
     }
     void rule(const Element& element, const std::string& indent, std::string& out) {
         out += indent + "app.on(" + quoted(element, "event") + ")";
+        if (element.attribute("is") != nullptr) out += ".when(" + quoted(element, "is") + ")";
+        const auto bound = [&](const char* attribute, const char* otherwise) {
+            return element.attribute(attribute) == nullptr ? otherwise : literal_of(value(element, attribute), 0.0);
+        };
+        if (element.attribute("least") != nullptr || element.attribute("most") != nullptr)
+            out += ".when(" + bound("least", "{}") + ", " + bound("most", "{}") + ")";
         for (const auto* verb : {"enable", "disable", "toggle"})
             if (element.attribute(verb) != nullptr) out += "." + std::string(verb) + "(" + quoted(element, verb) + ")";
         if (element.attribute("component") != nullptr) {
             const auto component = value(element, "component");
             if (element.attribute("setting") != nullptr) {
                 const auto setting = value(element, "setting");
-                out += ".set(" + cpp_text(component) + ", " + cpp_text(setting) + ", " +
-                       given(element, *named(work_.plan().components, component)->of, setting) + ")";
+                if (names_in(element.value("value")).contains("event"))
+                    out += ".set_by(" + cpp_text(component) + ", " + cpp_text(setting) + ", " +
+                           cpp_text(element.value("value")) + ")";
+                else
+                    out += ".set(" + cpp_text(component) + ", " + cpp_text(setting) + ", " +
+                           given(element, *named(work_.plan().components, component)->of, setting) + ")";
             } else {
                 const auto of = value(element, "class");
                 const auto& described = *work_.plan().known.find(of);
@@ -246,9 +268,9 @@ class Source {
 
     std::string main_function() const {
         std::string out =
-            "int main(int count, char** arguments) {\n    return run_program(count, arguments,\n                       "
-            "{.name = " +
-            cpp_text(name_);
+            "int main(int count, char** arguments) {\n" +
+            std::string(general_ ? "    register_component_classes();\n" : "") +
+            "    return run_program(count, arguments,\n                       {.name = " + cpp_text(name_);
         if (work_.root().attribute("doc") != nullptr)
             out += ",\n                        .documentation = " + cpp_text(work_.root().value("doc"));
         std::string parameters;
@@ -275,6 +297,7 @@ class Source {
     const std::vector<std::string> fixed_;
     const std::string name_, function_;
     std::set<std::string> used_, used_types_, libraries_;
+    bool general_ = false;  // a component is of the library of classes that does real work
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ bool is_dead(const Dead& dead, const Element& element) {
 struct Pruning {
     Dead off, on;                 ///< option elements that are never on, and never off
     Dead streams;                 ///< those with an end that never exists
+    Dead signals;                 ///< those of such components
     Dead rules, component_rules;  ///< those about such components; and rules that are also about options
 
     explicit Pruning(const Plan& plan) {
@@ -37,6 +38,8 @@ struct Pruning {
             note(on, option.where, !option.reached && option.initially);
         }
         for (const auto& each : plan.streams) note(streams, each.where, never(each.conditions));
+        for (const auto& each : plan.signals)
+            note(signals, each.where, never(plan.components[each.component].conditions));
         for (const auto& rule : plan.rules) {
             const bool dead = !rule.switches() && never(plan.components[rule.component].conditions);
             note(rules, rule.where, dead);
@@ -86,6 +89,7 @@ void prune_in(const Pruning& pruning, Element& owner) {
     };
     std::erase_if(owner.children, [&](const Element& child) {
         return (child.name == "stream" && is_dead(pruning.streams, child)) ||
+               (child.name == "signal" && is_dead(pruning.signals, child)) ||
                (child.name == "input" && is_gone(child, "to")) || (child.name == "output" && is_gone(child, "from"));
     });
     replace_children(owner, [&](Element& child, std::vector<Element>& others) {

@@ -6,10 +6,11 @@
 namespace penstock::language {
 namespace {
 
-constexpr std::string_view kinds_of_parts = "component stream use repeat parallel manager option";
+constexpr std::string_view kinds_of_parts = "component stream use repeat parallel manager option event signal";
 /// Attributes that hold names of parts, by element.
 constexpr std::string_view names_of_parts =
     "component.name component.near use.name parallel.name option.name stream.from stream.to stream.name on.component "
+    "signal.from "
     "on.enable on.disable on.toggle input.to output.from";
 /// And those that say how many there are of something.
 constexpr std::string_view numbers_of_parts =

@@ -44,6 +44,7 @@ struct ApplicationBuilder::State {
     }
     Rule& add(Rule& by, PlanRule rule) {
         rule.event = by.event_;
+        rule.least = by.least_, rule.most = by.most_, rule.is = by.is_;
         plan->rules.push_back(std::move(rule));
         return by;
     }
@@ -118,8 +119,37 @@ void ApplicationBuilder::timer(const std::string& event, double after, double ev
     state_->plan->timers.push_back({event, nanoseconds(after), nanoseconds(every)});
 }
 
+void ApplicationBuilder::signal(const std::string& from, const std::string& event) {
+    const auto component = state_->component(language::part_of(from));
+    const auto output = language::port_of(from);
+    (void)state_->plan->event_output(component, output);
+    state_->plan->signals.push_back({component, output, state_->plan->event_named(event), state_->place()});
+}
+
 ApplicationBuilder::Rule ApplicationBuilder::on(const std::string& event) {
     return {*this, state_->plan->event_named(event)};
+}
+
+ApplicationBuilder::Rule& ApplicationBuilder::Rule::when(std::optional<double> least, std::optional<double> most) {
+    least_ = least, most_ = most;
+    return *this;
+}
+ApplicationBuilder::Rule& ApplicationBuilder::Rule::when(const std::string& is) {
+    is_ = is;
+    return *this;
+}
+ApplicationBuilder::Rule& ApplicationBuilder::Rule::set_by(const std::string& component, const std::string& setting,
+                                                           const std::string& formula) {
+    auto& state = *builder_.state_;
+    const auto changed = state.component(component);
+    const auto& described = language::setting_of(*state.plan->components[changed].of, setting);
+    PlanRule made{.event = event_,
+                  .kind = PlanRule::Kind::set,
+                  .component = changed,
+                  .settings = {{setting, described.value}},
+                  .formula = formula};
+    state.plan->check_formula(made);
+    return state.add(*this, std::move(made));
 }
 
 ApplicationBuilder::Rule& ApplicationBuilder::Rule::enable(const std::string& option) {
@@ -158,6 +188,7 @@ Application ApplicationBuilder::build() {
         stream.sink = state_->component(language::part_of(stream.to));
         plan.join(stream);
     }
+    plan.name_events();
     std::vector<Finding> findings;
     language::check_plan(plan, state_->place(), findings);
     plan.warnings = language::warnings_of(std::move(findings));

@@ -1,5 +1,6 @@
 #include "language/plan/plan.hpp"
 
+#include "language/expression/expression.hpp"
 #include "language/xml/text.hpp"
 #include "stream/description/model.hpp"
 
@@ -21,6 +22,56 @@ const std::string& Plan::event_named(const std::string& event) const {
     const auto found = std::ranges::find(events, event);
     if (found != events.end()) return *found;
     throw UsageError("there is no event " + in_quotes(event) + hint(event, events));
+}
+
+const EventDescription& Plan::event_output(std::size_t component, const std::string& output) const {
+    const auto& of = *components[component].of;
+    if (const auto* const found = named(of.filter.event_outputs, output)) return *found;
+    throw UsageError(
+        in_quotes(components[component].name) + " (class " + in_quotes(of.name) + ") has no event output " +
+        in_quotes(output) +
+        (of.filter.event_outputs.empty() ? ", and none at all" : hint(output, names_of(of.filter.event_outputs))));
+}
+
+void Plan::name_events() {
+    for (auto& component : components) {
+        component.options.events.clear();
+        if (component.of == nullptr) continue;
+        for (const auto& output : component.of->filter.event_outputs) {
+            const auto before = component.options.events.size();
+            for (const auto& signal : signals)
+                if (&components[signal.component] == &component && signal.output == output.name)
+                    component.options.events.emplace_back(output.name, signal.event);
+            if (component.options.events.size() == before) component.options.events.emplace_back(output.name, "");
+        }
+    }
+}
+
+bool PlanRule::holds_for(const SettingValue& value) const {
+    if (is) return text_of(value) == *is;
+    if (!least && !most) return true;
+    const auto size = size_of(value);
+    return size && (!least || *size >= *least) && (!most || *size <= *most);
+}
+
+SettingValue Plan::calculated(const PlanRule& rule, const SettingValue& event) const {
+    const auto& of = *components[rule.component].of;
+    return value_of_setting(setting_of(of, rule.settings.front().first),
+                            substituted(rule.formula, {{"event", {event, ""}}}));
+}
+
+void Plan::check_formula(const PlanRule& rule) const {
+    const auto& setting = setting_of(*components[rule.component].of, rule.settings.front().first);
+    for (const auto& signal : signals) {
+        if (signal.event != rule.event) continue;
+        const auto& like = event_output(signal.component, signal.output).like;
+        const SettingValue samples[] = {true, std::int64_t{3}, 3.25, std::string("text")};
+        const auto text = substituted(rule.formula, {{"event", {samples[like.index()], ""}}});
+        if (!value_like(setting.value, text))
+            throw UsageError("event " + in_quotes(rule.event) + " brings " + kind_of(like) + " from " +
+                             in_quotes(components[signal.component].name + "." + signal.output) + ", and setting " +
+                             in_quotes(setting.name) + " should be " + kind_of(setting.value));
+    }
 }
 
 void Plan::join(PlanStream& stream) const {
@@ -70,8 +121,9 @@ bool same(const Plan& a, const Plan& b) {
         return one.name == other.name && one.initially == other.initially && one.conditions == other.conditions;
     };
     const auto same_rules = [&](const PlanRule& one, const PlanRule& other) {
-        return one.event == other.event && one.kind == other.kind && one.option == other.option &&
-               one.component == other.component && one.settings == other.settings && same(a, one.of, b, other.of);
+        return same_event(one, other) && one.kind == other.kind && one.option == other.option &&
+               one.component == other.component && one.settings == other.settings && one.formula == other.formula &&
+               same(a, one.of, b, other.of);
     };
     return a.name == b.name && a.events == b.events && a.timers == b.timers &&
            std::ranges::equal(a.components, b.components, same_components) &&

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 
 #include "penstock/application.hpp"
 #include "stream/description/option_names.hpp"
@@ -65,6 +66,23 @@ struct PlanRule {
     Settings settings{};                 ///< set: one; replace: those of the new filter
     const ComponentClass* of = nullptr;  ///< replace
     SourcePlace where{};
+    /// The rule holds for events whose value lies between these, or is this.
+    std::optional<double> least{}, most{};
+    std::optional<std::string> is{};
+    std::string formula{};  ///< set: the value, as a text in which ${event} is that of the event; empty: `settings`
+
+    bool holds_for(const SettingValue& value) const;
+    bool is_obeyed_at(const Event& one) const { return one.name == event && holds_for(one.value); }
+    friend bool same_event(const PlanRule& a, const PlanRule& b) {
+        return std::tie(a.event, a.least, a.most, a.is) == std::tie(b.event, b.least, b.most, b.is);
+    }
+};
+
+/// An event output of a component, joined to an event: a pair of FilterOptions::events of that component.
+struct PlanSignal {
+    std::size_t component = 0;
+    std::string output, event;
+    SourcePlace where{};
 };
 
 inline constexpr std::string_view switch_words[] = {"enable", "disable", "toggle"};  ///< of PlanRule::Kind
@@ -84,6 +102,7 @@ struct Plan {
     std::vector<PlanOption> options;
     std::vector<PlanRule> rules;
     std::vector<PlanTimer> timers;
+    std::vector<PlanSignal> signals;
     std::vector<std::string> events;
     std::vector<Finding> warnings;
 
@@ -91,6 +110,15 @@ struct Plan {
     /// Throw UsageError when there is none of this name.
     const ComponentClass& class_named(const std::string& class_name) const;
     const std::string& event_named(const std::string& event) const;
+    /// The event output of a component. Throws UsageError.
+    const EventDescription& event_output(std::size_t component, const std::string& output) const;
+    /// What the component's filters send is called as its signals say; what has no signal is not sent.
+    void name_events();
+    /// The formula of a rule that sets, for an event with this value. Throws UsageError for what is no value of the
+    /// setting.
+    SettingValue calculated(const PlanRule& rule, const SettingValue& event) const;
+    /// Throws UsageError where no event that a signal brings can give a value of that type.
+    void check_formula(const PlanRule& rule) const;
     /// A stream exists while both of its ends do: their conditions come behind its own.
     void join(PlanStream& stream) const;
 };

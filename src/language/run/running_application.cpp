@@ -52,18 +52,36 @@ struct RunningApplication {
     /// Whether a manager has a rule for it. Called by whoever sends, with the run's structure locked.
     bool take(const Event& event) {
         if (std::ranges::find(plan->rules, event.name, &PlanRule::event) == plan->rules.end()) return false;
+        if (!std::ranges::any_of(plan->rules, [&](const PlanRule& rule) { return rule.is_obeyed_at(event); }))
+            return true;
         {
             const std::lock_guard guard(lock);
             if (ending) return true;  // nothing is left that could be changed
+            ++taken;
+            // Values that come faster than they can be set do not pile up.
+            if (events.size() >= 1024 && overrides(event, events.back())) {
+                ++done;
+                events.back().value = event.value;
+                return true;
+            }
             // Only now: many applications end without an event, and a thread takes longer to make than a small one to
             // run.
             if (!thread.joinable()) thread = process::quiet_thread("penstock events", [this] { serve(); });
             // Those of a timer that is faster than the changes do not pile up.
             const bool of_timer = std::ranges::find(plan->timers, event.name, &PlanTimer::event) != plan->timers.end();
-            if (events.size() < 1024 || !of_timer) events.push_back(event.name);
+            if (events.size() < 1024 || !of_timer) events.push_back(event);
+            else ++done;
         }
         changed.notify_all();
         return true;
+    }
+
+    /// Does it leave nothing of what the one before would do?
+    bool overrides(const Event& event, const Event& before) const {
+        return event.name == before.name && std::ranges::all_of(plan->rules, [&](const PlanRule& rule) {
+                   if (rule.is_obeyed_at(event) != rule.is_obeyed_at(before)) return false;
+                   return rule.kind == PlanRule::Kind::set || !rule.is_obeyed_at(event);
+               });
     }
 
     void serve() {
@@ -74,7 +92,6 @@ struct RunningApplication {
             if (ending) return;
             const auto event = std::move(events.front());
             events.pop_front();
-            busy = true;
             guard.unlock();
             std::exception_ptr failed;
             try {
@@ -84,32 +101,35 @@ struct RunningApplication {
                 failed = std::current_exception();
             }
             guard.lock();
-            busy = false;
+            ++done;
             if (failure == nullptr) failure = failed;
             changed.notify_all();
         }
     }
 
-    void obey(const std::string& event) {
+    void obey(const Event& event) {
         const auto before = on;  // only this thread writes it
         auto after = before;
         auto next = components;
         std::vector<std::size_t> replaced;
         std::vector<std::pair<std::size_t, std::pair<std::string, SettingValue>>> set;
         for (const auto& rule : plan->rules) {
-            if (rule.event != event) continue;
+            if (!rule.is_obeyed_at(event)) continue;
             if (rule.switches()) {
                 after[rule.option] =
                     rule.kind == PlanRule::Kind::toggle ? !after[rule.option] : rule.kind == PlanRule::Kind::enable;
             } else if (rule.kind == PlanRule::Kind::set) {
-                put(next[rule.component].settings, rule.settings.front());
-                set.emplace_back(rule.component, rule.settings.front());
+                auto given = rule.settings.front();
+                if (!rule.formula.empty()) given.second = plan->calculated(rule, event.value);
+                put(next[rule.component].settings, given);
+                set.emplace_back(rule.component, std::move(given));
             } else {
                 next[rule.component].of = rule.of;
                 next[rule.component].settings = rule.settings;
                 replaced.push_back(rule.component);
             }
         }
+        if (after == before && replaced.empty() && set.empty()) return;  // all is as it was
         run.edit([&](Edit& edit) {
             edit.allow_ended_readers();  // the event may have come as the application ends
             const auto was = [&](const Conditions& conditions) { return holds(conditions, before); };
@@ -149,8 +169,9 @@ struct RunningApplication {
     const std::shared_ptr<const Plan> plan;
     std::mutex lock;  ///< of what follows
     std::condition_variable changed;
-    std::deque<std::string> events;
-    bool busy = false, ending = false;
+    std::deque<Event> events;
+    std::uint64_t taken = 0, done = 0;  ///< events
+    bool ending = false;
     std::vector<bool> on;
     std::exception_ptr failure;
 
@@ -187,7 +208,7 @@ void ApplicationRun::send(const Event& event) { state_->run.send(event); }
 void ApplicationRun::settle() {
     state_->origin.require("this application");
     std::unique_lock guard(state_->lock);
-    state_->changed.wait(guard, [this] { return state_->ending || (state_->events.empty() && !state_->busy); });
+    state_->changed.wait(guard, [this, until = state_->taken] { return state_->ending || state_->done >= until; });
 }
 
 bool ApplicationRun::is_on(const std::string& option) const {

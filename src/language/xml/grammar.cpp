@@ -13,25 +13,26 @@ struct Rule {
     std::string_view children;
 };
 
-#define PENSTOCK_BODY "component stream use repeat parallel manager option"  // undefined below
+#define PENSTOCK_BODY "component stream use repeat parallel manager option event signal"  // undefined below
 constexpr Rule rules[] = {
-    {"application", "name", "xmlns doc", "parameter include group event timer " PENSTOCK_BODY},
+    {"application", "name", "xmlns doc", "parameter include group timer " PENSTOCK_BODY},
     {"library", "", "xmlns name doc", "include group"},
     {"include", "file", "", ""},
     {"parameter", "name type", "default least most unit doc", ""},
     {"group", "name", "doc", "parameter input output " PENSTOCK_BODY},
     {"input", "name to", "", ""},
     {"output", "name from", "", ""},
-    {"component", "name class", "copies targets near on-failure pool isolation time-limit doc", "set"},
+    {"component", "name class", "copies targets target-classes near on-failure pool isolation time-limit doc", "set"},
     {"set", "name value", "unit", ""},
     {"stream", "from to", "capacity capacity-bytes policy when-full ordered fuse feedback name", ""},
     {"use", "name group", "doc", "set"},
     {"repeat", "index", "from to step over", PENSTOCK_BODY},
     {"parallel", "name shape", "slices index in above below out", "input output " PENSTOCK_BODY},
     {"event", "name", "doc", ""},
+    {"signal", "from event", "", ""},
     {"timer", "event", "after every", ""},
     {"manager", "", "name doc", "on option"},
-    {"on", "event", "enable disable toggle component setting value unit class", "set"},
+    {"on", "event", "enable disable toggle component setting value unit class least most is", "set"},
     {"option", "name", "initially doc", "otherwise " PENSTOCK_BODY},
     {"otherwise", "", "", PENSTOCK_BODY},
 };

@@ -141,6 +141,10 @@ SettingValue value_of_setting(const SettingDescription& setting, const std::stri
         throw UsageError("setting " + in_quotes(setting.name) + " is given " + in_quotes(text) + ", and should be " +
                          kind_of(setting.value));
     const auto& limits = setting.limits;
+    if (!limits.choices.empty() && !is_within(*value, limits))
+        throw UsageError("setting " + in_quotes(setting.name) + " is given " + in_quotes(text) +
+                         ", and should be one of " + list_of(limits.choices, ", ", in_quotes) +
+                         hint(text, limits.choices));
     if (!is_within(*value, limits))
         throw UsageError("setting " + in_quotes(setting.name) + " is given " + text + ", and should be from " +
                          text_of(limits.least) + " to " + text_of(limits.most) +
@@ -150,6 +154,9 @@ SettingValue value_of_setting(const SettingDescription& setting, const std::stri
 
 bool is_within(const SettingValue& value, const SettingLimits& limits) noexcept {
     const auto size = size_of(value);
+    const auto* const text = std::get_if<std::string>(&value);
+    if (text != nullptr && !limits.choices.empty())
+        return std::ranges::find(limits.choices, *text) != limits.choices.end();
     return !size || (*size >= limits.least && *size <= limits.most);
 }
 

@@ -4,6 +4,8 @@
 // streams and options in the order of the file that they came from, each kind by itself. Parts of a body are put into
 // an order that keeps all three; there is one, because what stands in an option stood together.
 #include <numeric>
+#include <set>
+#include <span>
 
 #include "language/expression/expression.hpp"
 #include "language/plan/plan.hpp"
@@ -57,6 +59,7 @@ Element& add_component(Element& owner, const std::string& name, const std::strin
     if (options.copies == FilterOptions::automatic) set_plain(made, "copies", "automatic");
     else if (options.copies != 1) set_plain(made, "copies", std::to_string(options.copies));
     if (!options.targets.empty()) set_plain(made, "targets", list_of(options.targets, " ", number_text));
+    if (!options.target_classes.empty()) set_plain(made, "target-classes", list_of(options.target_classes, " "));
     if (!options.near.empty()) set_plain(made, "near", options.near);
     set_word(made, "on-failure", options.on_failure, OnFailure::stop, on_failure_words);
     set_number(made, "pool", options.pool);
@@ -104,6 +107,19 @@ const std::string& class_for(const std::string& type, const std::string& user, c
                      "): give it a name with register_component");
 }
 
+/// The events that filters of a graph send, and by which outputs.
+void add_signals(Element& owner, const GraphDescription& graph) {
+    std::set<std::string> declared;
+    for (const auto& filter : graph.filters)
+        for (const auto& [output, event] : filter.options.events) {
+            if (event.empty()) continue;
+            if (declared.insert(event).second) set_plain(add(owner, "event"), "name", event);
+            auto& made = add(owner, "signal");
+            set_plain(made, "from", filter.name + "." + output);
+            set_plain(made, "event", event);
+        }
+}
+
 class Writing {
   public:
     explicit Writing(const Plan& plan) : plan_(plan) {}
@@ -115,6 +131,8 @@ class Writing {
                   std::vector<std::size_t>(plan_.options.size())};
         for (auto& numbers : all) std::iota(numbers.begin(), numbers.end(), std::size_t{0});
         body(root, all, 0);
+        for (const auto& signal : plan_.signals)
+            if (plan_.components[signal.component].conditions.empty()) add_signal(root, signal);
         for (const auto& timer : plan_.timers) {
             auto& made = add(root, "timer");
             set_plain(made, "event", timer.event);
@@ -190,6 +208,8 @@ class Writing {
             const auto& written = plan_.components[part.number];
             add_settings(add_component(owner, written.name, class_name(*written.of, written.name), written.options),
                          written.settings);
+            for (const auto& signal : plan_.signals)
+                if (signal.component == part.number && !written.conditions.empty()) add_signal(owner, signal);
         } else if (part.kind == stream) {
             const auto& written = plan_.streams[part.number];
             add_stream(owner, written.from, written.to, written.options);
@@ -203,6 +223,11 @@ class Writing {
         }
     }
 
+    void add_signal(Element& owner, const PlanSignal& signal) const {
+        auto& made = add(owner, "signal");
+        set_plain(made, "from", plan_.components[signal.component].name + "." + signal.output);
+        set_plain(made, "event", signal.event);
+    }
     static void add_settings(Element& owner, const Settings& settings) {
         for (const auto& [name, value] : settings) add_setting(owner, name, value);
     }
@@ -213,13 +238,17 @@ class Writing {
 
     void rule(Element& made, const PlanRule& rule) const {
         set_plain(made, "event", rule.event);
+        if (rule.least) set_plain(made, "least", text_of(*rule.least));
+        if (rule.most) set_plain(made, "most", text_of(*rule.most));
+        if (rule.is) set_plain(made, "is", *rule.is);
         if (rule.switches())
             return set_plain(made, switch_words[static_cast<std::size_t>(rule.kind)], plan_.options[rule.option].name);
         const auto& name = plan_.components[rule.component].name;
         set_plain(made, "component", name);
         if (rule.kind == PlanRule::Kind::set) {
             set_plain(made, "setting", rule.settings.front().first);
-            set_plain(made, "value", text_of(rule.settings.front().second));
+            if (rule.formula.empty()) set_plain(made, "value", text_of(rule.settings.front().second));
+            else made.set("value", rule.formula);
         } else {
             set_plain(made, "class", class_name(*rule.of, name));
             add_settings(made, rule.settings);
@@ -243,6 +272,7 @@ std::string to_xml(const GraphDescription& graph, const std::string& name, const
         for (const auto& each : filter.settings) language::add_setting(made, each.name, each.value, each.limits.unit);
     }
     for (const auto& each : graph.streams) language::add_stream(document.root, each.from, each.to, each.options);
+    language::add_signals(document.root, graph);
     return language::text_of(document);
 }
 

@@ -1,4 +1,6 @@
 // Machine, Target and Handle for Python.
+#include <nanobind/stl/tuple.h>
+
 #include <cmath>
 
 #include "python/calls/python_machine.hpp"
@@ -45,7 +47,8 @@ void make_machine(PythonMachine* self, std::optional<std::int64_t> targets, std:
                   const std::string& distribution, const std::string& initiation, const std::string& completion,
                   const std::string& when_full, std::int64_t pending_limit, const std::string& prefetch, bool pin,
                   const std::string& budget, double spin, std::int64_t local_store, std::int64_t nesting_limit,
-                  const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory) {
+                  const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory,
+                  const std::vector<std::tuple<std::string, int, std::string, double>>& classes) {
     constexpr std::int64_t most = std::int64_t{1} << 48;
     MachineOptions options;
     if (targets) options.targets = in_range<int>("targets", *targets, 0, MachineOptions::max_targets);
@@ -63,7 +66,11 @@ void make_machine(PythonMachine* self, std::optional<std::int64_t> targets, std:
     options.local_store = in_range<std::size_t>("local_store", local_store, 0, most);
     options.nesting_limit = in_range<std::uint32_t>("nesting_limit", nesting_limit, 1, 1 << 20);
     options.isolation = choose<Isolation>("isolation", isolation, isolations);
-    if (on_worker_processes(options) && !launched)
+    for (const auto& [name, count, where, speed] : classes)
+        options.classes.push_back({name, count, choose<Isolation>("isolation of a class", where, isolations), speed});
+    const bool in_a_class =
+        std::ranges::any_of(options.classes, [](const auto& of) { return on_worker_processes(of); });
+    if ((on_worker_processes(options) || in_a_class) && !launched)
         throw UsageError(
             "worker processes come from a process that penstock.launch() starts; call it right behind `import "
             "penstock`");
@@ -143,13 +150,16 @@ void bind_machine(nb::module_& module) {
              nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
              nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", or_none("time_limit"),
              nb::arg("worker_memory") = 0,
+             nb::arg("classes") = std::vector<std::tuple<std::string, int, std::string, double>>(),
              nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
                      "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
                      "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
                      "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
                      "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
                      "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
-                     "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0) -> None"),
+                     "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0, classes: "
+                     "list[tuple[str, int, "
+                     "Literal['none', 'process'], float]] = []) -> None"),
              "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
              "its call. `depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task\n"
              "goes to. `initiation`, `completion`: how descriptors and completions travel. `when_full`: defer into\n"
@@ -161,7 +171,9 @@ void bind_machine(nb::module_& module) {
              "`nesting_limit`: how deep tasks may wait inside tasks.\n"
              "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
              "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"
-             "`worker_memory`: bytes that a worker may take, 0 for no limit.\n\n"
+             "`worker_memory`: bytes that a worker may take, 0 for no limit.\n"
+             "`classes`: classes of targets in the place of `targets` and `isolation`, for filters: name, targets,\n"
+             "isolation, speed (of threads; below 1 they are slowed down, to try out unequal targets).\n\n"
              "Raises UsageError for values out of range and without launch(), SystemError when the system gives no\n"
              "more threads or memory.")
         .def(

@@ -47,10 +47,8 @@ struct CallWords {
     bool plain() const noexcept;
 };
 
-/// Are the targets of such a machine worker processes?
-inline bool on_worker_processes(const MachineOptions& options) noexcept {
-    return options.isolation == Isolation::process;
-}
+/// Are the targets of such a machine, or class of targets, worker processes?
+inline bool on_worker_processes(const auto& of) noexcept { return of.isolation == Isolation::process; }
 /// Throws CannotCarryOver, with this reason, where they are.
 inline void require_thread_targets(const Machine& machine, const std::string& name, int argument, const char* why) {
     if (on_worker_processes(machine.options())) throw CannotCarryOver(name, argument, why);

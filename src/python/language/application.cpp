@@ -2,6 +2,7 @@
 // programs, profiles.
 #include "penstock/application_profile.hpp"
 #include "penstock/application_source.hpp"
+#include "penstock/pass.hpp"
 #include "penstock/transformation.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
@@ -94,7 +95,41 @@ nb::tuple compiled(const std::string& path, const Pairs& settings, const Folders
 
 }  // namespace
 
+static nb::object to_python(const ApplicationElement& element) {
+    nb::list children;
+    for (const auto& each : element.children) children.append(to_python(each));
+    nb::dict attributes;
+    for (const auto& [name, value] : element.attributes) attributes[name.c_str()] = value;
+    return imported("penstock.passes", "Element")(element.name, attributes, children, element.comments);
+}
+
+static ApplicationElement from_python(nb::handle element) {
+    ApplicationElement made{.name = nb::cast<std::string>(element.attr("name"))};
+    for (auto [name, value] : nb::cast<nb::dict>(element.attr("attributes")))
+        made.set(nb::cast<std::string>(name), nb::cast<std::string>(nb::str(value)));
+    for (nb::handle child : nb::iter(element.attr("children"))) made.children.push_back(from_python(child));
+    made.comments = nb::cast<std::vector<std::string>>(element.attr("comments"));
+    return made;
+}
+
+static void register_python_pass(const std::string& name, const std::string& purpose, const std::string& argument,
+                                 nb::object apply) {
+    register_pass({name, purpose, argument},
+                  [held = hold(std::move(apply))](ApplicationElement& application, std::optional<int> given) {
+                      in_python([&] {
+                          const nb::object tree = to_python(application);
+                          if (given) (*held)(tree, *given);
+                          else (*held)(tree);
+                          application = from_python(tree);
+                      });
+                  });
+}
+
 void bind_language(nb::module_& module) {
+    module.def("register_pass", &register_python_pass, nb::arg("name"), nb::arg("purpose"), nb::arg("argument"),
+               nb::arg("apply"),
+               nb::sig("def register_pass(name: str, purpose: str, argument: str, apply: Callable[..., None]) -> None"),
+               "Makes a pass known, whose function changes a penstock.passes.Element.");
     module.def("check_application", &findings_in, nb::arg("path"), nb::arg("settings") = Pairs(),
                nb::arg("folders") = Folders(),
                "What is wrong with an application: kind ('error', 'warning'), file, line, column, message, text. "

@@ -1,6 +1,7 @@
 // Component classes of applications, for Python: the list of them, and those of libraries, programs and packages.
 #include "penstock/components.hpp"
 
+#include "penstock/component_classes.hpp"
 #include "python/calls/python_machine.hpp"
 #include "python/streams/filter_spec.hpp"
 
@@ -39,6 +40,23 @@ nb::list ports_of(const std::vector<PortDescription>& ports) {
     return all;
 }
 
+/// A tuple for each: name, value, unit, least, most, choices, and what it is for.
+nb::list settings_of(const std::vector<SettingDescription>& settings) {
+    nb::list all;
+    for (const auto& [name, value, limits] : settings)
+        all.append(
+            nb::make_tuple(name, object_of(value), limits.unit, limits.least, limits.most, limits.choices, limits.doc));
+    return all;
+}
+
+/// Names, with what their values are.
+nb::list events_of(const std::vector<EventDescription>& events) {
+    constexpr const char* kinds[] = {"true or false", "an integer", "a number", "a text"};
+    nb::list all;
+    for (const auto& event : events) all.append(nb::make_tuple(event.name, kinds[event.like.index()]));
+    return all;
+}
+
 nb::list components() {
     nb::list all;
     const auto& known = Components::known();
@@ -48,8 +66,8 @@ nb::list components() {
         const auto& filter = found->filter;
         all.append(dict_of("name", found->name, "documentation", found->documentation, "origin",
                            words_of(found->origin), "inputs", ports_of(filter.inputs), "outputs",
-                           ports_of(filter.outputs), "settings", list_of(filter.settings), "may_be_copied",
-                           filter.may_be_copied));
+                           ports_of(filter.outputs), "settings", settings_of(filter.settings), "events",
+                           events_of(filter.event_outputs), "may_be_copied", filter.may_be_copied));
     }
     return all;
 }
@@ -57,10 +75,12 @@ nb::list components() {
 }  // namespace
 
 void bind_components(nb::module_& module) {
+    register_component_classes();
     Components::known().add_source(std::make_shared<Packages>());
     module.def("components", &components, nb::sig("def components() -> list[dict[str, Any]]"),
                "The component classes of applications, by name: name, documentation, origin, inputs and outputs\n"
-               "(name, type, required), settings (name, value, unit, least, most) and may_be_copied. Imports the\n"
+               "(name, type, required), settings (name, value, unit, least, most, choices, doc), events (name,\n"
+               "kind of value) and may_be_copied. Imports the\n"
                "packages that have some.");
     module.def(
         "load_components", [](const std::string& path) { return Components::known().load(path); },

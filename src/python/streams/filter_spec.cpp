@@ -38,6 +38,8 @@ std::shared_ptr<FilterSpec> spec_of(const nb::dict& given) {
     for (const auto& [name, value, unit, least, most] :
          tuples<std::string, nb::object, std::string, double, double>(given, "settings"))
         description.settings.push_back({name, setting_of(value), {unit, least, most}});
+    for (const auto& [name, like] : tuples<std::string, nb::object>(given, "events"))
+        description.event_outputs.push_back({name, setting_of(like)});
     description.may_be_copied = nb::cast<bool>(given["may_be_copied"]);
     description.on_any_input = nb::cast<bool>(given["on_any_input"]);
     spec->fills = nb::cast<bool>(given["fill"]);
@@ -108,6 +110,18 @@ void SpecFilter::write(Firing& firing) {
     firing.inputs.clear();
     for (auto& [o, buffer] : firing.results) output(o).write(std::move(buffer));
     firing.results.clear();
+    for (auto& [o, value] : firing.events) send_event(o, std::move(value));
+    firing.events.clear();
+}
+
+/// False: there is no event output of this name.
+bool SpecFilter::take_event(nb::handle name, nb::handle value, Firing& firing) {
+    for (std::size_t o = 0; o < event_outputs.size(); ++o)
+        if (nb::cast<std::string>(name) == event_outputs[o]->name()) {
+            firing.events.emplace_back(o, setting_of(value));
+            return true;
+        }
+    return false;
 }
 
 void SpecFilter::take_value(std::size_t o, nb::object value, Firing& firing) {
@@ -126,7 +140,13 @@ void SpecFilter::take_written(nb::handle returned, std::span<nb::object> written
 /// None; an array, where there is one output; a tuple with one for each output; or a dict by their names.
 void SpecFilter::take_one(nb::object result, Firing& firing) {
     if (result.is_none()) return;
-    if (outputs.empty())
+    if (nb::isinstance(result, stream_names().event)) {
+        if (!take_event(result[0], result[1], firing))
+            throw UsageError(spec().type() + " sends an event by '" + nb::cast<std::string>(result[0]) +
+                             "', which is no event output of it: declare events={'name': value}");
+        return;
+    }
+    if (outputs.empty() && !(nb::isinstance<nb::dict>(result) && !event_outputs.empty()))
         throw UsageError(spec().type() +
                          " returned a value, but has no output that it could go to; return None, or declare one");
     if (nb::isinstance<nb::dict>(result)) {
@@ -136,6 +156,13 @@ void SpecFilter::take_one(nb::object result, Firing& firing) {
             nb::object value = result[name];
             if (PyDict_DelItem(result.ptr(), name.ptr()) != 0) throw nb::python_error();
             take_value(o, std::move(value), firing);
+        }
+        for (const auto* const event : event_outputs) {
+            const nb::str name(event->name().c_str());
+            if (PyDict_Contains(result.ptr(), name.ptr()) != 1) continue;
+            const nb::object value = result[name];
+            if (PyDict_DelItem(result.ptr(), name.ptr()) != 0) throw nb::python_error();
+            if (!value.is_none()) static_cast<void>(take_event(name, value, firing));
         }
         if (nb::len(result) != 0)
             throw UsageError(spec().type() + " returned values for " +

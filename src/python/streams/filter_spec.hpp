@@ -39,6 +39,7 @@ class SpecFilter : public DescribedFilter {
     struct Firing {
         std::vector<std::vector<RawBuffer>> inputs;
         std::vector<std::pair<std::size_t, RawBuffer>> results;
+        std::vector<std::pair<std::size_t, SettingValue>> events;  ///< by event output
     };
     Firing begin();
     RawBuffer make(std::size_t output, const Firing& firing);
@@ -55,6 +56,7 @@ class SpecFilter : public DescribedFilter {
   private:
     void take_value(std::size_t output, nb::object value, Firing& firing);
     void take_one(nb::object result, Firing& firing);
+    bool take_event(nb::handle name, nb::handle value, Firing& firing);
 
     std::shared_ptr<const FilterSpec> spec_;
 };

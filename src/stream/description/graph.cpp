@@ -131,6 +131,8 @@ GraphDescription streaming::description_of(const Model& model, bool settings) {
             for (const auto& [name, value] : filter.changes)
                 for (auto& setting : text.settings)
                     if (setting.name == name) setting.value = of_same_type(setting.value, value);
+        for (const auto* output : filter.first->event_outputs)
+            text.event_outputs.push_back({output->name(), output->like()});
         text.options = filter.options;
         text.may_be_copied = filter.kind->may_be_copied;
         text.on_any_input = filter.kind->on_any_input;
@@ -175,7 +177,20 @@ DescribedFilter::DescribedFilter(const FilterDescription& description) : type_(d
                 owned_settings_.push_back(std::make_shared<Setting<T>>(setting.name, value, setting.limits));
             },
             setting.value);
+    for (const auto& output : description.event_outputs)
+        event_outputs_.push_back(std::make_unique<DescribedEventOutput>(output));
     tasks_ = std::make_unique<Spread>();
+}
+
+void DescribedFilter::send_event(std::size_t i, SettingValue value) {
+    auto& output = *event_outputs_[i];
+    value = of_same_type(output.like(), value);
+    if (value.index() != output.like().index()) {
+        constexpr const char* kinds[] = {"true or false", "an integer", "a number", "a text"};
+        throw UsageError("event output '" + output.name() + "' sends " + kinds[output.like().index()] + ", not " +
+                         kinds[value.index()]);
+    }
+    output.send(std::move(value));
 }
 
 Graph::Graph() : GraphBuilder(std::make_unique<Model>()) {}

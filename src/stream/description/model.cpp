@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "penstock/machine.hpp"
 #include "stream/description/adjacency.hpp"
 
 namespace penstock::streaming {
@@ -28,6 +29,8 @@ void check_filters(const Adjacency& adjacency, int targets, const Say& say) {
                 "copy");
         if (!options.near.empty() && !options.targets.empty())
             wrong(" has targets of its own and is to be near " + quoted(options.near) + ": say one of the two");
+        if (!options.target_classes.empty() && !options.near.empty())
+            wrong(" names classes of targets and is to be near " + quoted(options.near) + ": say one of the two");
         if (!options.near.empty() && model.named(options.near) == nullptr)
             wrong(" is to be near " + quoted(options.near) + ", which does not exist");
         if (adjacency.near_for_ever(filter)) wrong(" is to be near a filter that is to be near it");
@@ -43,6 +46,10 @@ void check_filters(const Adjacency& adjacency, int targets, const Say& say) {
         for (const auto* port : filter.first->inputs) note(*port, ports, "ports");
         for (const auto* port : filter.first->outputs) note(*port, ports, "ports");
         for (const auto* setting : filter.first->settings) note(*setting, settings, "settings");
+        for (const auto* output : filter.first->event_outputs) note(*output, ports, "ports");
+        for (const auto& [output, event] : options.events)
+            if (named(filter.first->event_outputs, output) == nullptr)
+                wrong(" has no event output called " + quoted(output));
     }
 }
 
@@ -183,6 +190,25 @@ bool same(const StreamOptions& a, const StreamOptions& b) {
                         each.feedback, each.name);
     };
     return all(a) == all(b) && !a.key && !b.key;
+}
+
+void resolve_classes(Model& model, const Machine& machine) {
+    for (auto& filter : model.filters) {
+        auto& options = filter.options;
+        if (options.target_classes.empty()) continue;
+        options.targets.clear();
+        for (const auto& name : options.target_classes) {
+            try {
+                const auto all = machine.targets_of(name);
+                options.targets.insert(options.targets.end(), all.begin(), all.end());
+            } catch (const UsageError& unknown) {
+                model.problems.push_back("filter '" + filter.name +
+                                         "' is to run on a class of targets that is not there: " + unknown.what());
+            }
+        }
+        if (options.copies == FilterOptions::automatic && !options.targets.empty())
+            options.copies = static_cast<int>(options.targets.size());
+    }
 }
 
 std::vector<std::string> problems_of(const Model& model, int targets) {

@@ -106,6 +106,9 @@ Part* named(const std::vector<Part*>& all, const std::string& name) {
 /// Do they ask for the same? Functions cannot be compared: where there is a key, they do not.
 bool same(const StreamOptions& a, const StreamOptions& b);
 
+/// Filters that name classes of targets get the targets of these. Throws nothing: what is wrong becomes a problem.
+void resolve_classes(Model& model, const Machine& machine);
+
 /// Everything that is wrong with it, in words. `targets`: of the machine that is to run it; below 0: not known yet.
 std::vector<std::string> problems_of(const Model& model, int targets);
 

@@ -31,10 +31,16 @@ std::vector<std::string> Change::problems() {
         bool ordered = false;
         for (std::size_t i = 0; i < filter.first->outputs.size(); ++i)
             ordered = ordered || old_adjacency_.order_matters(filter.id, i) || adjacency_.order_matters(filter.id, i);
-        if (ordered && several(old_, filter.id) != several(wished_, filter.id))
-            problems.push_back("filter '" + filter.name +
-                               "' cannot change between one copy and several while their "
-                               "order is restored further down");
+        if (ordered && several(old_, filter.id) && !several(wished_, filter.id))
+            problems.push_back(
+                "filter '" + filter.name +
+                "' cannot go back from several copies to one while their order is restored further down");
+        if (begins_to_pass_order(*now) && !may_begin_to_pass_order(*now))
+            problems.push_back(
+                "filter '" + filter.name +
+                "' cannot go from one copy to several: their order is restored further down, and it has "
+                "several writers, or one in several copies, whose numbers do not say in which order they "
+                "were read");
         if (filter.kind->external && now->options.copies != 1)
             problems.push_back("'" + filter.name + "' is the program's own end and has one copy");
         if (core_.copies(*now) != core_.copies(filter) && in_old_cycle(filter.id))
@@ -70,11 +76,46 @@ void Change::check_order(std::vector<std::string>& problems) const {
     }
 }
 
+bool Change::begins_to_pass_order(const FilterModel& filter) const {
+    if (old_.filter(filter.id) == nullptr || several(old_, filter.id) || !several(wished_, filter.id)) return false;
+    for (std::size_t i = 0; i < filter.first->outputs.size(); ++i)
+        if (adjacency_.order_matters(filter.id, i)) return true;
+    return false;
+}
+
+bool Change::may_begin_to_pass_order(const FilterModel& filter) const {
+    const auto now = adjacency_.into(filter.id), before = old_adjacency_.into(filter.id);
+    if (filter.first->inputs.size() != 1 || now.size() != 1 || before.size() != 1 || now[0]->id != before[0]->id)
+        return false;
+    return !several(old_, now[0]->from) && !several(wished_, now[0]->from) && !now[0]->options.feedback &&
+           now[0]->options.when_full == WhenStreamFull::wait;
+}
+
+/// While the writers are held: nothing comes between the numbers that are looked at.
+void Change::pass_order() {
+    for (const auto& filter : wished_.filters) {
+        if (!begins_to_pass_order(filter)) continue;
+        const auto& stream = *adjacency_.into(filter.id)[0];
+        const Outlet& writer = *wiring_.crews.at(stream.from).front()->outlets[stream.output];
+        const auto next = writer.pending.empty() ? writer.next_order : writer.pending.front()->order;
+        auto& crew = wiring_.crews.at(filter.id);
+        core_.do_at(*crew.front(), [&](Station& station) {
+            station.begin_to_pass_order(next);
+            for (std::size_t i = 0; i < station.outlets.size(); ++i)
+                station.outlets[i]->order_matters = adjacency_.order_matters(filter.id, i);
+        });
+        for (Station* const copy : crew)
+            for (std::size_t i = 0; i < copy->outlets.size(); ++i)
+                copy->outlets[i]->order_offset = crew.front()->outlets[i]->order_offset;
+    }
+}
+
 void Change::make() {
     make_stations();
     make_links();
     find_touched();
     hold();
+    pass_order();
     join();
     empty_old_links();
     move();

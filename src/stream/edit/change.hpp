@@ -47,6 +47,11 @@ class Change {
     };
 
     void check_order(std::vector<std::string>& problems) const;
+    /// Goes from one copy to several in front of an order that is restored.
+    bool begins_to_pass_order(const FilterModel& filter) const;
+    /// ... and can: its buffers come from one copy of one filter, whose numbers have no gaps.
+    bool may_begin_to_pass_order(const FilterModel& filter) const;
+    void pass_order();
     void make_stations();
     void make_links();
     void find_touched();

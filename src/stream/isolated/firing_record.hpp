@@ -64,8 +64,8 @@ struct Action {
     Shape shape{};           ///< of write
 };
 
-/// What a job came to. A report consists of this, the actions, the type and the text of what was thrown, and the state
-/// if it has changed, one encoded behind the other.
+/// What a job came to. A report consists of this, the actions, the events, the type and the text of what was thrown,
+/// and the state if it has changed, one encoded behind the other.
 struct Findings {
     std::uint64_t ticks = 0;  ///< that the firing took
     bool failed = false;
@@ -74,7 +74,7 @@ struct Findings {
     bool state_changed = false;
 };
 
-struct Job {
+struct CallRecord {
     FilterCall call = FilterCall::fire;
     bool begun = false;  ///< start() has been called before, in another process if need be
     std::uint64_t number = 0;
@@ -131,7 +131,7 @@ struct FiringRecord {
     std::span<const std::byte> state;  ///< null: as it is made
     std::span<const std::byte> heap;   ///< into which pointers in its state may point
     RunBoard* board = nullptr;
-    Job* job = nullptr;
+    CallRecord* job = nullptr;
 
     // The program's, also when it answers.
     alignas(128) std::span<std::byte> report;  ///< room for it

@@ -42,13 +42,14 @@ std::exception_ptr cause_of(const Handle& handle) {
 }  // namespace
 
 std::unique_ptr<FilterBackend> IsolatedRun::make(RunCore& core, Machine& machine) {
+    if (Machine* const workers = machine.workers()) return std::make_unique<IsolatedRun>(core, *workers, &machine);
     if (machine.options().isolation != Isolation::process || machine.targets() == 0) return nullptr;
     return std::make_unique<IsolatedRun>(core, machine);
 }
 
-IsolatedRun::IsolatedRun(RunCore& core, Machine& machine)
-    : FilterBackend(machine, {.fuse = false, .lose_copies = false, .issue_tasks = false}), core_(core),
-      heap_(machine.heap()), memory_(std::make_shared<HeapMemory>(heap_)),
+IsolatedRun::IsolatedRun(RunCore& core, Machine& machine, Machine* threads)
+    : FilterBackend(machine, {.fuse = false, .lose_copies = false, .issue_tasks = threads != nullptr}), core_(core),
+      threads_(threads), heap_(machine.heap()), memory_(std::make_shared<HeapMemory>(heap_)),
       board_(new(heap_->allocate(sizeof(RunBoard))) RunBoard) {}
 
 IsolatedRun::~IsolatedRun() {
@@ -237,8 +238,14 @@ std::string IsolatedRun::others_at(const WorkerProxy& proxy) {
 
 // ---- what a graph may ask for ----
 
+bool IsolatedRun::in_worker(const FilterModel& filter, int target) const noexcept {
+    if (filter.options.isolation == Isolation::none) return false;
+    return threads_ == nullptr || filter.options.needs_process() || target >= threads_->targets();
+}
+
 std::unique_ptr<FilterProxy> IsolatedRun::proxy_for(Station& station, const FilterModel& filter, int target) {
-    if (station.external || filter.options.isolation == Isolation::none) return nullptr;
+    if (station.external || !in_worker(filter, target)) return nullptr;
+    if (threads_ != nullptr) target -= threads_->targets();
     // without a place: in each worker in turn
     if (target < 0) target = static_cast<int>(placed_++ % static_cast<unsigned>(machine_.targets()));
     return std::make_unique<WorkerProxy>(*this, station, *filter.kind, target, filter.options.time_limit);
@@ -252,7 +259,14 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
     for (const auto& filter : model.filters) {
         const auto& options = filter.options;
         const auto limit = options.time_limit;
-        if (options.isolation == Isolation::none) {
+        if (threads_ != nullptr && options.needs_process() &&
+            std::ranges::any_of(options.targets, [&](int target) { return target < threads_->targets(); })) {
+            wrong(filter, "is to live in a worker process, and has places among targets that are threads");
+        } else if (options.isolation == Isolation::none && threads_ != nullptr) {
+            if (std::ranges::any_of(options.targets, [&](int target) { return target >= threads_->targets(); }))
+                wrong(filter, "is to live in the program, and has places among worker processes");
+            refuse_isolation(filter, problems);
+        } else if (options.isolation == Isolation::none) {
             if (!(options.targets.empty() && options.near.empty()))
                 wrong(filter,
                       "is to live in the program, and cannot have a place among targets that are worker "
@@ -264,7 +278,11 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
     }
     const Adjacency adjacency(model), adjacency_before(before == nullptr ? model : *before);
     for (const auto& filter : model.filters) {
-        if (filter.kind->external || filter.options.isolation == Isolation::none) continue;
+        const auto& places = filter.options.targets;
+        if (filter.kind->external || !(in_worker(filter, -1) || std::ranges::any_of(places, [&](int target) {
+                                           return in_worker(filter, target);
+                                       })))
+            continue;
         const auto* const same = before == nullptr ? nullptr : before->filter(filter.id);
         if (same == nullptr) {
             if (const auto why = why_not_carried(*filter.kind, *filter.first, heap()); !why.empty())

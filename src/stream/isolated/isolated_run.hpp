@@ -20,7 +20,8 @@ class IsolatedRun final : public FilterBackend {
   public:
     /// Null where the machine's targets are threads. Throws SystemError.
     static std::unique_ptr<FilterBackend> make(RunCore& core, Machine& machine);
-    IsolatedRun(RunCore& core, Machine& machine);
+    /// `threads`: the machine whose workers these are, where it has threads beside them.
+    IsolatedRun(RunCore& core, Machine& machine, Machine* threads = nullptr);
     ~IsolatedRun() override;
 
     SharedHeap& heap() const noexcept { return *heap_; }
@@ -28,10 +29,10 @@ class IsolatedRun final : public FilterBackend {
     /// Firings are under way.
     bool busy() const noexcept { return under_way_.load(std::memory_order_relaxed) != 0; }
 
-    bool targets_run_stations() const noexcept override { return false; }
-    int most_firing() const noexcept override {
-        return machine_.targets();
-    }  // a thread that helps fires none that is in a worker
+    bool targets_run_stations() const noexcept override { return threads_ != nullptr; }
+    int most_firing() const noexcept override {  // a thread that helps fires none that is in a worker
+        return machine_.targets() + (threads_ == nullptr ? 0 : threads_->targets() + 1);
+    }
     WaitPolicy wait_policy() const override;
     std::shared_ptr<BlockMemory> block_memory() const noexcept override { return memory_; }
     std::vector<std::string> problems(const Model& model, const Model* before) const override;
@@ -80,7 +81,11 @@ class IsolatedRun final : public FilterBackend {
     void look_for_deaths();
     void collect_endings(bool wait);
 
+    /// Does a copy of this filter on this target (below 0: on none) live in a worker?
+    bool in_worker(const FilterModel& filter, int target) const noexcept;
+
     RunCore& core_;
+    Machine* const threads_;
     std::shared_ptr<SharedHeap> heap_;
     std::shared_ptr<BlockMemory> memory_;
     RunBoard* board_ = nullptr;

@@ -33,7 +33,7 @@ struct JobParts {
     const std::byte *ended, *read;
     std::span<const std::byte> settings, event;
 
-    explicit JobParts(const Job& job)
+    explicit JobParts(const CallRecord& job)
         : passed(reinterpret_cast<const Passed*>(&job + 1), job.passed),
           granted(reinterpret_cast<const Granted*>(passed.data() + passed.size()), job.granted),
           ended(reinterpret_cast<const std::byte*>(granted.data() + granted.size())), read(ended + job.inlets),
@@ -86,7 +86,7 @@ WorkerFilter::~WorkerFilter() {
 // ---- a job ----
 
 void WorkerFilter::work() noexcept {
-    const Job& job = *record_.job;
+    const CallRecord& job = *record_.job;
     current_ = this;
     found_ = {};
     type_.clear();
@@ -107,6 +107,7 @@ void WorkerFilter::work() noexcept {
         }
         const auto begin = Clock::ticks();
         found_.over = !call(*filter_, job.call, &event);
+        jobs_.run();
         found_.ticks = Clock::ticks() - begin;
     } catch (...) {
         discards_ = false;
@@ -128,13 +129,13 @@ void WorkerFilter::work() noexcept {
     current_ = nullptr;
 }
 
-void WorkerFilter::make_filter(const Job& job) {
+void WorkerFilter::make_filter(const CallRecord& job) {
     carried::Decoder arguments(record_.arguments);
     auto made = record_.make(arguments);
     inlets_.clear();
     outlets_.clear();
     make_ends(*made, nullptr, inlets_, outlets_);
-    for (Spread* const spread : made->spreads) spread->keep_at_once(&kept_);
+    for (Spread* const spread : made->spreads) spread->run_here(&jobs_);
     grants_.assign(outlets_.size(), {});
     filter_ = std::move(made);
     found_.made = true;
@@ -147,7 +148,7 @@ void WorkerFilter::make_filter(const Job& job) {
     state_.assign(record_.state.begin(), record_.state.end());
 }
 
-void WorkerFilter::take_in(const Job& job) {
+void WorkerFilter::take_in(const CallRecord& job) {
     const JobParts parts(job);
     for (const auto& [memory, outlet] : parts.granted) {
         loans_.emplace(memory.values, memory);
@@ -193,7 +194,7 @@ void WorkerFilter::pass_in(const Passed& passed) {
     inlets_[passed.inlet]->queue.push({block, nullptr});
 }
 
-void WorkerFilter::apply_settings(const Job& job) {
+void WorkerFilter::apply_settings(const CallRecord& job) {
     if (job.settings_version == settings_version_) return;
     settings_version_ = job.settings_version;
     carried::Decoder from(JobParts(job).settings);
@@ -214,7 +215,7 @@ void WorkerFilter::say_what_was_thrown() noexcept {
 
 /// What was not read stays the program's, and so do grants that were not used.
 void WorkerFilter::clear_up() {
-    kept_.clear();
+    jobs_.clear();
     for (auto& inlet : inlets_)
         while (!inlet->queue.empty()) {
             Block* const block = inlet->queue.pop().block;
@@ -246,6 +247,7 @@ void WorkerFilter::report() {
     report_.clear();
     carried::encode(report_, found_);
     carried::encode(report_, actions_);
+    carried::encode(report_, events_.all());
     carried::encode(report_, type_);
     carried::encode(report_, text_);
     if (found_.state_changed) carried::encode(report_, state_);
@@ -254,6 +256,7 @@ void WorkerFilter::report() {
     if (bytes > record_.report.size()) throw std::bad_alloc();
     std::ranges::copy(report_.all(), record_.report.begin());
     actions_.clear();
+    events_.clear();
     RunBoard& board = *record_.board;
     record_.done.store(record_.job->number, std::memory_order_release);
     board.announce();

@@ -26,15 +26,16 @@ class WorkerFilter {
     static Block* make(Outlet& outlet, std::size_t bytes);
     static void write(Outlet& outlet, Block* block);
     static void close(Outlet& outlet);
+    static void send_event(const EventPort& output, SettingValue value);
 
   private:
     using Loans = std::unordered_multimap<const std::byte*, Loan>;  ///< by where the values lie
     class Values;
 
-    void make_filter(const Job& job);
-    void take_in(const Job& job);
+    void make_filter(const CallRecord& job);
+    void take_in(const CallRecord& job);
     void pass_in(const Passed& passed);
-    void apply_settings(const Job& job);
+    void apply_settings(const CallRecord& job);
     void say_what_was_thrown() noexcept;
     void clear_up();
     void save_state();
@@ -57,8 +58,9 @@ class WorkerFilter {
     std::vector<std::vector<Loan>> grants_;  ///< of each outlet, and not used yet
     Loans loans_;
     std::vector<Block*> shared_;  ///< stand for what others read too, while the filter has it
-    std::vector<std::shared_ptr<void>> kept_;
+    JobsHere jobs_;
     std::vector<Action> actions_;
+    carried::Encoder events_{};  ///< number of the output and value, one behind the other
     std::string type_, text_;
     std::vector<std::byte> state_;
     std::uint64_t settings_version_ = 0;

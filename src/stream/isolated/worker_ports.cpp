@@ -105,4 +105,12 @@ void WorkerFilter::close(Outlet& outlet) {
     if (!filter.discards_) filter.actions_.push_back({Action::close, outlet.index});
 }
 
+void WorkerFilter::send_event(const EventPort& output, SettingValue value) {
+    WorkerFilter& filter = firing();
+    const auto& all = filter.filter_->event_outputs;
+    if (filter.discards_) return;
+    carried::encode(filter.events_, static_cast<std::uint32_t>(std::ranges::find(all, &output) - all.begin()));
+    encode_setting(filter.events_, value);
+}
+
 }  // namespace penstock::streaming

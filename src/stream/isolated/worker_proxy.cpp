@@ -183,21 +183,21 @@ void WorkerProxy::send(FilterCall call, const Event* event) {
             carried::encode(event_code, event->name);
             encode_setting(event_code, event->value);
         }
-        make_room(job_area_, sizeof(Job) + passed.size() * sizeof(Passed) + granted.size() * sizeof(Granted) +
+        make_room(job_area_, sizeof(CallRecord) + passed.size() * sizeof(Passed) + granted.size() * sizeof(Granted) +
                                  station_.inlets.size() + station_.outlets.size() + settings_.size() +
                                  event_code.all().size());
         const bool begun = started_ && call != FilterCall::start;
-        record_->job = new (job_area_.at) Job{call,
-                                              begun,
-                                              number_,
-                                              passed.size(),
-                                              granted.size(),
-                                              station_.inlets.size(),
-                                              station_.outlets.size(),
-                                              settings_version_,
-                                              settings_.size(),
-                                              event_code.all().size()};
-        auto* to = put(put(job_area_.at + sizeof(Job), passed), granted);
+        record_->job = new (job_area_.at) CallRecord{call,
+                                                     begun,
+                                                     number_,
+                                                     passed.size(),
+                                                     granted.size(),
+                                                     station_.inlets.size(),
+                                                     station_.outlets.size(),
+                                                     settings_version_,
+                                                     settings_.size(),
+                                                     event_code.all().size()};
+        auto* to = put(put(job_area_.at + sizeof(CallRecord), passed), granted);
         for (auto& inlet : station_.inlets) *to++ = std::byte{inlet->open_links == 0 && inlet->queue.empty()};
         for (auto& outlet : station_.outlets) *to++ = std::byte{outlet->has_reader()};
         put(put(to, settings_), event_code.all());

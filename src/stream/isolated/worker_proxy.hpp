@@ -82,6 +82,7 @@ class WorkerProxy final : public FilterProxy {
     void take_one(Inlet& inlet);
     void write_one(const Action& action, std::exception_ptr& failure);
     void replay(Outcome& outcome, const std::vector<Action>& actions);
+    void send_events(const std::vector<std::byte>& events);
     void read_report(Outcome& outcome);
     void put_back_untaken();
     void lose(Outcome& outcome, std::uint64_t before_job);

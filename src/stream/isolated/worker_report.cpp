@@ -78,11 +78,22 @@ void WorkerProxy::replay(Outcome& outcome, const std::vector<Action>& actions) {
             made.count = std::max(made.now, made.count - std::min<std::size_t>(made.count, 1));
 }
 
+void WorkerProxy::send_events(const std::vector<std::byte>& events) {
+    const auto& outputs = station_.filter().event_outputs;
+    for (carried::Decoder from(events); from.left() != 0;) {
+        const auto output = carried::decode<std::uint32_t>(from);
+        auto value = decode_setting(from);
+        if (output >= outputs.size() || outputs[output]->like().index() != value.index()) refuse_nonsense();
+        station_.send_event(*outputs[output], std::move(value));
+    }
+}
+
 void WorkerProxy::read_report(Outcome& outcome) {
     // A copy of it all is made first: it may be written over at any time.
     carried::Decoder report({report_.at, report_.capacity});
     const auto found = carried::decode<Findings>(report);
     const auto actions = carried::decode<std::vector<Action>>(report);
+    const auto events = carried::decode<std::vector<std::byte>>(report);
     auto type = carried::decode<std::string>(report);
     const auto text = carried::decode<std::string>(report);
     const auto state = found.state_changed ? carried::decode<std::vector<std::byte>>(report) : std::vector<std::byte>{};
@@ -92,6 +103,7 @@ void WorkerProxy::read_report(Outcome& outcome) {
         lose(outcome, number_);
     }
     replay(outcome, actions);
+    send_events(events);
     if (found.failed) outcome.failure = std::make_exception_ptr(RemoteException(std::move(type), text));
     if (found.state_changed) keep_state(state);
     outcome.over = found.over;

@@ -191,7 +191,34 @@ Outlet::Choice Outlet::by_policy(Branch& branch, const Block& block) {
         case Policy::demand_driven:
             break;
     }
-    return to_most_idle(branch, block);
+    return branch.unequal ? to_soonest(branch, block) : to_most_idle(branch, block);
+}
+
+/// The sink that would be done with the buffer first, by what its firings have cost so far: it may have to be awaited
+/// although a slower one is free. One of which nothing is known gets a buffer when it has none.
+Outlet::Choice Outlet::to_soonest(Branch& branch, const Block& block) {
+    const auto sinks = static_cast<std::uint32_t>(branch.links.size());
+    if (branch.turn >= sinks) branch.turn = 0;
+    Link* best = nullptr;
+    std::uint32_t best_at = 0;
+    double best_end = 0;
+    for (std::uint32_t i = 0; i < sinks; ++i) {
+        const auto at = (branch.turn + i) % sinks;
+        Link* const link = branch.links[at];
+        if (link->sink->reads_no_more()) continue;
+        link->refresh();
+        const auto doing = link->sink->doing.load(std::memory_order_relaxed);
+        const bool fires = doing == Doing::firing || doing == Doing::waits_for_tasks;
+        const auto cost = static_cast<double>(link->sink->cost.load(std::memory_order_relaxed));
+        const auto before = static_cast<double>(link->outstanding()) + (fires ? 0.5 : 0);
+        if (cost == 0 && before != 0) continue;
+        const double end = (before + 1) * cost;
+        if (best == nullptr || end < best_end) best = link, best_at = at, best_end = end;
+    }
+    if (best == nullptr) return to_most_idle(branch, block);
+    Choice choice = by_link(*best, block);
+    choice.next_turn = best_at + 1;
+    return choice;
 }
 
 /// The sink with the fewest buffers before it. Of equals: of copies, the one of the same number, whose memory is warm

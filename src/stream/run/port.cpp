@@ -103,6 +103,22 @@ void AnySetting::require_within(double value) const {
                      (limits_.unit.empty() ? "" : " " + limits_.unit));
 }
 
+void AnySetting::require_choice(const std::string& value) const {
+    const auto& choices = limits_.choices;
+    if (choices.empty() || std::ranges::find(choices, value) != choices.end()) return;
+    throw UsageError("setting '" + name() + "' cannot be '" + value + "': it is one of " +
+                     trace::list_of(choices, ", "));
+}
+
+EventPort::EventPort(std::string name, SettingValue like) : Part(std::move(name)), like_(std::move(like)) {
+    if (owner != nullptr) owner->event_outputs.push_back(this);
+}
+
+void EventPort::send(SettingValue value) {
+    if (station != nullptr) return station->send_event(*this, std::move(value));
+    WorkerFilter::send_event(*this, std::move(value));
+}
+
 void AnySetting::throw_wrong_type(const char* wanted) const {
     throw UsageError("setting '" + name() + "' takes " + wanted);
 }

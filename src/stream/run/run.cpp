@@ -35,14 +35,21 @@ Run Graph::start(Machine& machine, const RunOptions& options) {
     auto& described = model();
     (void)machine.initiator();  // not one that stayed behind in the parent of a fork
     if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
-    if (auto problems = problems_of(described, machine.targets()); !problems.empty())
-        throw GraphError(std::move(problems));
+    for (const auto& filter : described.filters)
+        if (!filter.options.target_classes.empty() && !filter.options.targets.empty())
+            throw GraphError({"filter '" + filter.name + "' names targets and classes of targets: say one of the two"});
+    {
+        auto resolved = described;
+        resolve_classes(resolved, machine);
+        if (auto problems = problems_of(resolved, machine.all_targets()); !problems.empty())
+            throw GraphError(std::move(problems));
+    }
     for (auto& filter : described.filters)
         for (auto& [name, value] : std::exchange(filter.changes, {}))
             streaming::named(filter.first->settings, name)->set(value);
     auto state = std::make_unique<RunState>(machine, described);
     try {
-        if (auto problems = state->core.backend().problems(described); !problems.empty())
+        if (auto problems = state->core.backend().problems(state->model); !problems.empty())
             throw GraphError(std::move(problems));
         state->door = Door::open(*state, options);
         if (state->door != nullptr) streaming::note_settings(state->model);
@@ -205,6 +212,7 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     const std::lock_guard lock(editing);
     Edit edit(std::make_unique<Model>(model));
     describe(edit);
+    resolve_classes(edit.model(), core.machine());
     if (door != nullptr) note_settings(edit.model());
     const auto kept_open = keep_open();  // behind the pressure, too: the machine may end as soon as the run has
     change_to(edit.model());
@@ -218,7 +226,7 @@ RunCore::KeptOpen RunState::keep_open() {
 
 void RunState::change_to(const Model& wished) {
     const auto kept_open = keep_open();
-    auto problems = problems_of(wished, core.machine().targets());
+    auto problems = problems_of(wished, core.machine().all_targets());
     Change change(*this, wished);
     if (problems.empty()) problems = change.problems();
     if (problems.empty()) problems = core.backend().problems(wished, &model);

@@ -1,16 +1,31 @@
 #include "stream/run/run_core.hpp"
 
+#include <thread>
+
+#include "penstock/detail/machine/relax.hpp"
 #include "stream/description/model.hpp"
 
 namespace penstock::streaming {
 
 RunCore::RunCore(Machine& machine)
     : machine_(machine), poster_(machine), backend_(FilterBackend::make(*this, machine)) {
+    for (int target = 0; target < machine.targets(); ++target) slows_ = slows_ || machine.speed_of(target) != 1;
     if (backend_->targets_run_stations())
         for (int target = 0; target < machine.targets(); ++target)
             servers_.push_back(std::make_unique<Server>(*this, target));
     ready_ = std::vector<ReadyStack>(servers_.size() + 2);
     for (std::size_t i = 0; i < std::max<std::size_t>(1, servers_.size()); ++i) idle_.enter();
+}
+
+void RunCore::slow_down(std::uint64_t begin) const noexcept {
+    const double speed = machine_.speed_of(machine_.current_target());
+    if (speed == 1) return;
+    const auto until = begin + static_cast<std::uint64_t>(static_cast<double>(Clock::ticks() - begin) / speed);
+    constexpr double worth_sleeping = 200'000;  // ns: a target that is slow takes no processor from those that are not
+    const double left = Clock::nanoseconds(until - std::min(until, Clock::ticks()));
+    if (left > worth_sleeping)
+        std::this_thread::sleep_for(std::chrono::nanoseconds(static_cast<std::int64_t>(left - worth_sleeping / 2)));
+    while (Clock::ticks() < until) relax();
 }
 
 RunCore::~RunCore() {

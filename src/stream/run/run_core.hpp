@@ -16,6 +16,10 @@ class RunCore {
     ~RunCore();
 
     Machine& machine() const noexcept { return machine_; }
+    /// Has it targets that are slowed down?
+    bool slows() const noexcept { return slows_; }
+    /// What began at this tick lasts as long as it would on the target whose thread this is.
+    void slow_down(std::uint64_t begin) const noexcept;
     /// Where the filters fire.
     FilterBackend& backend() const noexcept { return *backend_; }
     /// Number of copies of a filter here.
@@ -72,6 +76,8 @@ class RunCore {
     /// can go on any more. `looks`: calls look_while_waiting, which may throw.
     void help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks = false);
     std::function<void()> look_while_waiting;
+    /// Sends an event of a filter's to all that handle it.
+    std::function<void(const Event&)> raise;
     bool all_ended() const noexcept { return open_.load(std::memory_order_acquire) == 0; }
     struct LetEnd {
         void operator()(RunCore* run) const noexcept;
@@ -144,6 +150,7 @@ class RunCore {
     static void deliver_at(void* station, void* mail, int target) noexcept;
 
     Origin origin_;
+    bool slows_ = false;
     Machine& machine_;
     Poster poster_;
     std::unique_ptr<FilterBackend> backend_;

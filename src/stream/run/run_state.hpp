@@ -66,7 +66,10 @@ struct StreamCounts {
 
 struct RunState final : MachineEnd::Stoppable {
     RunState(Machine& machine, const Model& described)
-        : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {}
+        : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {
+        resolve_classes(model, machine);
+        core.raise = [this](const Event& event) { send(event, ""); };
+    }
     ~RunState();
 
     Model model;  ///< as it runs now

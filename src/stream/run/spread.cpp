@@ -2,6 +2,7 @@
 #include "penstock/spread.hpp"
 
 #include "stream/run/run_core.hpp"
+#include "task/calls/prefetcher.hpp"
 
 namespace penstock {
 
@@ -17,13 +18,26 @@ Machine& Spread::begin_task() {
     return station_->run().machine();
 }
 
+Machine& Spread::machine() const {
+    if (station_ == nullptr)
+        throw UsageError("a filter in a worker process has no machine: keep what stays in the filter itself");
+    return station_->run().machine();
+}
+
+void Spread::then(std::function<void()> next) {
+    if (here_ != nullptr) return here_->then(std::move(next));
+    begin_task();
+    const Ticket ticket(station_);
+    station_->second_half = std::move(next);
+}
+
 std::size_t Spread::workers() const {
+    if (here_ != nullptr) return 1;
     return station_ == nullptr ? 1 : static_cast<std::size_t>(station_->run().machine().targets()) + 1;
 }
 
 void Spread::hold(std::shared_ptr<void> object) {
-    // in a worker process
-    if (at_once_ != nullptr && station_ == nullptr) return at_once_->push_back(std::move(object));
+    if (here_ != nullptr) return here_->keep(std::move(object));
     if (station_ == nullptr) throw UsageError("tasks of a firing are issued inside the firing, in a running graph");
     if (!std::exchange(station_->spreading, true)) station_->tasks_left.store(1, std::memory_order_relaxed);
     station_->kept.push_back(std::move(object));
@@ -48,6 +62,8 @@ void Station::note_task_failure(std::exception_ptr cause) {
 }
 
 void Station::complete_spread() {
+    if (second_half && task_failure == nullptr) return go_on();
+    second_half = nullptr;
     kept.clear();
     const auto firing = firings.load(std::memory_order_relaxed) - 1;  // it was counted when it returned
     if (auto failure = std::exchange(task_failure, nullptr)) {
@@ -59,8 +75,20 @@ void Station::complete_spread() {
             fail(std::current_exception(), firing);
         }
     }
-    if (filter_->completes_later && several_copies) pass_on_order();
+    if (several_copies) pass_on_order();
     spreading = false;
+}
+
+/// The firing goes on: its jobs so far have completed.
+void Station::go_on() {
+    turn_to(Doing::firing);
+    tasks_left.store(1, std::memory_order_relaxed);
+    try {
+        std::exchange(second_half, nullptr)();
+    } catch (...) {
+        note_task_failure(std::current_exception());
+    }
+    leave_task();
 }
 
 // ---- a call that was carried out elsewhere: the second half of fire(), start(), finish() and of an event ----
@@ -91,6 +119,7 @@ void Station::complete_job() {
     if (fired) {
         tally(firings);
         tally(service_ticks, outcome.ticks);
+        if (has_class) note_cost(Clock::ticks() - sent_at_);
         tally(sampled);
         timed_ = Clock::nanoseconds(outcome.ticks) >= 1'000;
         if (!timed_) since_ = 0;
@@ -109,6 +138,53 @@ void Station::complete_job() {
 LostBuffer Station::lost_buffer(const Inlet& inlet, const Block& block) const {
     return {name_,        copy_, firings.load(std::memory_order_relaxed), inlet.port->name(), block.tags.sequence,
             block.written};
+}
+
+// ---- jobs that run where the filter does ----
+
+JobsHere::JobsHere() = default;
+JobsHere::~JobsHere() { clear(); }
+
+std::size_t JobsHere::local_store_bytes() const noexcept { return std::size_t{256} << 10; }
+
+void JobsHere::run() {
+    if (jobs_.empty() && !next_) return;
+    if (store_ == nullptr) {
+        store_ = std::make_unique<LocalStore>(local_store_bytes());
+        prefetcher_ = std::make_unique<Prefetcher>(Prefetch::measured);
+    }
+    std::exception_ptr failure;
+    const auto try_to = [&](const auto& work) {
+        try {
+            work();
+        } catch (...) {
+            if (failure == nullptr) failure = std::current_exception();
+        }
+    };
+    while (!jobs_.empty() || next_) {
+        const auto jobs = std::exchange(jobs_, {});
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            if (i + 1 < jobs.size()) (void)prefetcher_->next(jobs[i + 1]->payload, jobs[i + 1]->extension.bytes);
+            auto& job = *jobs[i];
+            const PackedArguments arguments{job.payload.line, job.extension.bytes,
+                                            (job.payload.flags & TaskPayload::boxed) != 0};
+            try_to([&] { entry_of(job.entry).run(arguments, *store_); });
+        }
+        prefetcher_->interrupted();
+        if (next_ && failure == nullptr) try_to(std::exchange(next_, nullptr));
+        else next_ = nullptr;
+    }
+    kept_.clear();
+    if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+void JobsHere::clear() noexcept {
+    for (const auto& job : jobs_)
+        entry_of(job->entry)
+            .discard({job->payload.line, job->extension.bytes, (job->payload.flags & TaskPayload::boxed) != 0});
+    jobs_.clear();
+    next_ = nullptr;
+    kept_.clear();
 }
 
 }  // namespace streaming

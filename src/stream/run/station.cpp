@@ -30,7 +30,8 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
                  const FilterKind& kind, const FilterOptions& options)
     : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external),
       on_failure(options.on_failure), born(Clock::ticks()), on_any_input_(kind.on_any_input),
-      bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy), filter_id_(filter_id) {
+      bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy), filter_id_(filter_id),
+      event_names_(options.events) {
     try {
         make_ends(*filter_, this, inlets, outlets);
         for (auto& outlet : outlets) outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory());
@@ -40,9 +41,10 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     }
     for (Spread* const spread : filter_->spreads) {
         spread->station_ = this;
-        // Said each time: the run before may have been another machine's.
-        spread->keep_at_once(run.backend().abilities.issue_tasks ? nullptr : &kept);
+        if (!run.backend().abilities.issue_tasks && jobs_here == nullptr) jobs_here = std::make_unique<JobsHere>();
+        spread->run_here(jobs_here.get());  // also null: the run before may have been another machine's
     }
+    for (EventPort* const output : filter_->event_outputs) output->station = this;
     source_ = inlets.empty();
 }
 
@@ -51,6 +53,7 @@ void Station::leave_ports() noexcept {
         if (inlet->port != nullptr) inlet->port->inlet = nullptr;
     for (auto& outlet : outlets)
         if (outlet->port != nullptr) outlet->port->outlet = nullptr;
+    for (EventPort* const output : filter_->event_outputs) output->station = nullptr;
 }
 
 Station::~Station() {
@@ -109,6 +112,8 @@ bool Station::step() {
         return outlets.empty() || std::ranges::any_of(outlets, [](const auto& outlet) { return !outlet->closed; });
     };
     if (source_ ? outputs_open() : inputs_ready()) return fire(), true;
+    if (!source_ && inputs_over() && run_.stopping()) [[unlikely]]  // before it was told: its writer may have failed
+        return end(), false;
     if (source_ || inputs_over()) return end_of_inputs(), true;
     waits_plainly_ = true;
     tally(ran_dry);
@@ -167,8 +172,12 @@ bool Station::gives_way() noexcept {
 
 [[gnu::always_inline]] inline void Station::fire() {
     turn_to(Doing::firing);
-    if (proxy != nullptr) [[unlikely]]
+    if (proxy != nullptr) [[unlikely]] {
+        if (has_class) sent_at_ = Clock::ticks();
         return proxy->send(FilterCall::fire);
+    }
+    if (has_class || run_.slows()) [[unlikely]]
+        until_sample_ = 1;
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
     const bool timing = ahead_.timing();
@@ -177,22 +186,27 @@ bool Station::gives_way() noexcept {
     bool failed = false;
     try {
         over_ = !filter_->fire();
+        if (jobs_here != nullptr) [[unlikely]]
+            jobs_here->run();
         if (taken_in_firing_ == 0 && !source_ && !over_) [[unlikely]]
             throw UsageError(
                 "filter '" + name_ +
                 "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
     } catch (...) {
         failed = true;
+        if (jobs_here != nullptr) jobs_here->clear();
         fail(std::current_exception());
     }
     if (timing) [[unlikely]]
         ahead_.end();
+    if (run_.slows()) [[unlikely]]
+        run_.slow_down(begin);
     if (begin != 0) [[unlikely]]
         sample_end(begin);
     tally(firings);
     if (failed && taken_in_firing_ == 0) [[unlikely]]
         drop_one_of_each();
-    if (several_copies && !(spreading && filter_->completes_later)) [[unlikely]]
+    if (several_copies && !spreading) [[unlikely]]
         pass_on_order();
     if (loop != nullptr) [[unlikely]]
         loop_tokens_ += taken_in_firing_;
@@ -261,8 +275,16 @@ void Station::drop_one_of_each() {
         }
 }
 
+/// The mean of the last eight or so: what a filter does may change.
+void Station::note_cost(std::uint64_t ticks) noexcept {
+    const auto before = cost.load(std::memory_order_relaxed);
+    cost.store(before == 0 ? ticks : before - before / 8 + ticks / 8, std::memory_order_relaxed);
+}
+
 void Station::sample_end(std::uint64_t begin) {
     const auto end = Clock::ticks();
+    if (has_class) [[unlikely]]
+        note_cost(end - begin);
     const bool recorded = run_.machine().timeline_recorded();
     until_sample_ = recorded ? 1 : firings_a_sample;
     // A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their
@@ -290,9 +312,20 @@ void Station::call_filter(FilterCall what, const Event* event) {
     taken_in_firing_ = 0;
     try {
         call(*filter_, what, event);
+        if (jobs_here != nullptr) jobs_here->run();
     } catch (...) {
         fail(std::current_exception());
     }
+}
+
+void Station::send_event(const EventPort& output, SettingValue value) {
+    bool named = false;
+    for (const auto& [port, event] : event_names_) {
+        if (port != output.name()) continue;
+        named = true;
+        if (!event.empty()) run_.raise({event, value});
+    }
+    if (!named) run_.raise({output.name(), std::move(value)});
 }
 
 void Station::handle_event() {
@@ -313,6 +346,16 @@ void Station::end_of_inputs() {
     if (proxy == nullptr)  // what came after the last buffer would have no place in the order
         for (auto& outlet : outlets) outlet->written_in_firing = 1;
     call_filter(FilterCall::finish);
+}
+
+void Station::begin_to_pass_order(std::uint64_t next_of_writer) {
+    const auto& queue = inlets.front()->queue;
+    const auto first = queue.empty() ? next_of_writer : queue.front().block->order;
+    for (auto& outlet : outlets) {
+        outlet->order_offset = outlet->next_order - first;
+        outlet->written_in_firing = 0;
+    }
+    several_copies.store(true, std::memory_order_relaxed);
 }
 
 void Station::never_begin() {

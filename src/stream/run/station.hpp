@@ -7,6 +7,7 @@
 #pragma once
 
 #include "penstock/filter.hpp"
+#include "penstock/spread.hpp"
 #include "penstock/stream_error.hpp"
 #include "stream/buffers/buffer_ahead.hpp"
 #include "stream/buffers/pool.hpp"
@@ -49,6 +50,7 @@ struct Branch {
     std::vector<Link*> links;
     Policy policy = Policy::demand_driven;
     std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key;
+    bool unequal = false;  ///< its sinks may be on targets of several classes
     std::uint32_t turn = 0;
     std::uint64_t random = 0x9E3779B97F4A7C15u;
 };
@@ -58,6 +60,9 @@ struct alignas(64) Outlet {
     /// The only sink, which the same thread runs, and which may fire inside the writer's firing
     Link* fused = nullptr;
     std::uint64_t next_order = 0;
+    /// Of several copies that once were one: what they add to the numbers that they pass on, which are those of their
+    /// writer, so that the order of the one goes on.
+    std::uint64_t order_offset = 0;
     bool closed = false;
     bool closing = false;        ///< takes no more; the end follows when what is held back has gone
     bool order_matters = false;  ///< several copies write here, and their order is restored further down
@@ -101,6 +106,7 @@ struct alignas(64) Outlet {
     Choice choose(Branch& branch, const Block& block);
     Choice by_policy(Branch& branch, const Block& block);
     Choice to_most_idle(Branch& branch, const Block& block);
+    Choice to_soonest(Branch& branch, const Block& block);
     Choice by_link(Link& link, const Block& block, Choice::Fate fate = Choice::Fate::send);
     void carry_out(Branch& branch, const Choice& choice, Block* block, bool shared);
     void send_by(Link& link, Block* block);
@@ -160,6 +166,7 @@ class alignas(64) Station {
     std::uint64_t since_ = 0;  ///< tick at which what it does now began
     std::uint32_t taken_in_firing_ = 0;
     std::uint32_t until_sample_ = 1;
+    std::uint64_t sent_at_ = 0;      ///< tick at which its proxy sent a firing
     std::uint32_t loop_tokens_ = 0;  ///< to be given back when what the firing wrote has gone
     bool waits_plainly_ = false;     ///< for input, and for nothing else: it can fire as soon as there is some
     bool over_ = false;              ///< the filter said that it has ended
@@ -217,6 +224,9 @@ class alignas(64) Station {
     bool expect_buffer() noexcept { return std::exchange(waits_plainly_, false); }
     /// Fires with the buffer that it was told to expect.
     void fire_with(Link& link, Block* block);
+    /// From one copy to several in front of a restored order: from the next buffer on it passes its writer's numbers
+    /// on, with these offsets. `next_of_writer`: the number of the next buffer that its writer sends.
+    void begin_to_pass_order(std::uint64_t next_of_writer);
     /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
     bool rest() noexcept { return box.rest(); }
     void fail(std::exception_ptr cause) { fail(std::move(cause), firings.load(std::memory_order_relaxed)); }
@@ -285,8 +295,12 @@ class alignas(64) Station {
     Station *older = nullptr, *newer = nullptr;  ///< in the list of ready stations that it is in
     Station* next_unlisted = nullptr;  ///< home's thread: behind it among those for which its list had no room
     OnFailure on_failure = OnFailure::stop;
+    bool has_class =
+        false;  ///< it runs on targets of certain classes, and how long its firings last decides what it gets
 
     // ---- for any thread ----
+    /// Ticks that a firing takes there, as measured; 0: not yet. Where it has a class.
+    std::atomic<std::uint64_t> cost{0};
     const std::uint64_t born;  ///< tick
     std::atomic<std::uint64_t> failures{0};
     std::atomic<std::uint64_t> dropped{0};        ///< buffers that nobody read
@@ -305,6 +319,8 @@ class alignas(64) Station {
     std::atomic<std::uint32_t> tasks_left{0};  ///< the firing itself counts as one until it returns
     Mail tasks_done{.kind = MailKind::tasks};  ///< sent once for each such firing, by whoever was the last
     std::vector<std::shared_ptr<void>> kept;   ///< until then
+    std::function<void()> second_half;         ///< is called then, and may go on with other tasks
+    std::unique_ptr<JobsHere> jobs_here;       ///< where no target runs them
     std::mutex task_failure_lock;
     std::exception_ptr task_failure;  ///< of the first task that threw
     void leave_task();
@@ -333,12 +349,14 @@ class alignas(64) Station {
     void label(Outlet& outlet, Block& block) {
         const auto number = outlet.next_order++;
         block.written = number;
-        block.order = several_copies ? first_order_ : number;
+        block.order = several_copies ? first_order_ + outlet.order_offset : number;
         if (block.tagged) return;
         if (taken_in_firing_ != 0) block.tags = first_tags_;
         else block.tags.sequence = number;
     }
     bool has_bounded_pools() const noexcept { return bounded_pools_; }
+    /// Under the name that the filter's options give to this output.
+    void send_event(const EventPort& output, SettingValue value);
 
   private:
     friend struct Outlet;
@@ -358,6 +376,7 @@ class alignas(64) Station {
     }
     void add_up_time();
     void complete_spread();
+    void go_on();
     void leave_loop();
     void complete_job();
     void carry_out(Command* command);
@@ -376,6 +395,7 @@ class alignas(64) Station {
     void pass_on_order();
     bool flush(Outlet& outlet);
     void sample_end(std::uint64_t begin);
+    void note_cost(std::uint64_t ticks) noexcept;
 
     bool on_any_input_;
     bool bounded_pools_;
@@ -391,6 +411,7 @@ class alignas(64) Station {
     std::string name_;
     int copy_;
     std::uint64_t filter_id_;
+    const std::vector<std::pair<std::string, std::string>> event_names_;
 };
 
 // ---- the program's own ends of streams (program_end.cpp) ----

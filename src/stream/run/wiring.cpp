@@ -19,7 +19,8 @@ std::unique_ptr<Station> Wiring::make_station(const Adjacency& adjacency, const 
     station->several_copies = filter.options.copies != 1;
     const int target = adjacency.place(filter, copy);
     station->proxy = run_.backend().proxy_for(*station, filter, target);
-    if (!station->external) station->set_home(run_.server_of(target));
+    if (!station->external && station->proxy == nullptr) station->set_home(run_.server_of(target));
+    station->has_class = !filter.options.target_classes.empty();
     for (std::size_t i = 0; i < station->outlets.size(); ++i)
         station->outlets[i]->order_matters = adjacency.order_matters(filter.id, i);
     for (const auto* const stream : adjacency.into(filter.id)) {
@@ -100,6 +101,7 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
             branch.turn =
                 static_cast<std::uint32_t>(adjacency.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
             if (stream->options.key) branch.key = stream->options.key;
+            branch.unequal = branch.unequal || crews.at(stream->to).front()->has_class;
             for (int copy = 0; copy < static_cast<int>(crews.at(stream->to).size()); ++copy)
                 branch.links.push_back(links.at({stream->id, station.copy(), copy}));
         }

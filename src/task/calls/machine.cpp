@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <thread>
 
 #include "machine/said_by.hpp"
@@ -48,11 +50,85 @@ void keep_for_a_while(std::shared_ptr<Core> core) noexcept {
 
 }  // namespace
 
-Machine::Machine(const MachineOptions& options) {
+namespace {
+
+int targets_in(const std::vector<TargetClass>& classes, Isolation isolation) {
+    int count = 0;
+    for (const auto& each : classes) count += each.isolation == isolation ? each.targets : 0;
+    return count;
+}
+
+/// Threads first, then worker processes. Throws UsageError for classes that cannot be.
+std::vector<TargetClass> in_order(std::vector<TargetClass> classes) {
+    const auto refuse = [](const std::string& name, const std::string& what) {
+        throw UsageError("the class of targets '" + name + "' " + what);
+    };
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+        const auto& [name, targets, isolation, speed] = classes[i];
+        if (name.empty() || name.find_first_of(" \t\n") != name.npos)
+            refuse(name, "has a name that is empty or has blanks");
+        if (targets < 1 || targets > MachineOptions::max_targets)
+            refuse(name, "has " + std::to_string(targets) + " targets, and may have 1 to " +
+                             std::to_string(MachineOptions::max_targets));
+        if (!(speed > 0 && speed <= 1)) refuse(name, "has a speed that is not above 0 and at most 1");
+        if (targets_in({classes[i]}, Isolation::process) != 0 && speed != 1)
+            refuse(name, "is of worker processes, which are as fast as they are: threads can be slowed down");
+        for (std::size_t j = 0; j < i; ++j)
+            if (classes[j].name == name) refuse(name, "is there twice");
+    }
+    std::ranges::stable_sort(classes, {}, &TargetClass::isolation);
+    return classes;
+}
+
+/// What the machine's own targets are: the threads.
+MachineOptions of_threads(const MachineOptions& options) {
+    if (options.classes.empty()) return options;
+    auto own = options;
+    own.isolation = Isolation::none;
+    own.targets = targets_in(options.classes, Isolation::none);
+    return own;
+}
+
+}  // namespace
+
+Machine::Machine(const MachineOptions& options) : classes_(in_order(options.classes)) {
     in_use.store(true);
-    core_ = std::make_shared<Core>(options);
+    const int workers = targets_in(classes_, Isolation::process);
+    if (workers != 0) {  // first: threads must not stand beside their making
+        auto theirs = options;
+        theirs.classes.clear();
+        theirs.isolation = Isolation::process;
+        theirs.targets = workers;
+        theirs.pin = false;  // the threads are
+        workers_ = std::make_unique<Machine>(theirs);
+    }
+    core_ = std::make_shared<Core>(of_threads(options));
     core_->start();
     id_ = core_->id();
+}
+
+std::vector<int> Machine::targets_of(const std::string& target_class) const {
+    int first = 0;
+    std::string names;
+    for (const auto& each : classes_) {
+        if (each.name == target_class) {
+            std::vector<int> all(static_cast<std::size_t>(each.targets));
+            std::iota(all.begin(), all.end(), first);
+            return all;
+        }
+        first += each.targets;
+        names += (names.empty() ? "" : ", ") + each.name;
+    }
+    throw UsageError("this machine has no class of targets '" + target_class + "'" +
+                     (names.empty() ? "; it has no classes (MachineOptions::classes)" : "; it has " + names));
+}
+
+double Machine::speed_of(int target) const noexcept {
+    for (const auto& each : classes_) {
+        if (target < each.targets) return target < 0 ? 1 : each.speed;
+        target -= each.targets;
+    }
+    return 1;
 }
 
 Machine::~Machine() {
@@ -100,19 +176,31 @@ Initiator& Machine::find_initiator() {
 }
 
 NamedTarget Machine::on(int target) {
-    if (target < 0 || target >= targets())
+    if (target < 0 || target >= all_targets())
         throw UsageError("this machine has no target " + std::to_string(target) + "; its targets are numbered 0 to " +
-                         std::to_string(targets() - 1));
-    return NamedTarget(*this, target);
+                         std::to_string(all_targets() - 1));
+    return target < targets() ? NamedTarget(*this, target) : workers_->on(target - targets());
+}
+
+NamedTarget Machine::on(const std::string& target_class) {
+    const auto all = targets_of(target_class);
+    return on(all[next_of_class_.fetch_add(1, std::memory_order_relaxed) % all.size()]);
 }
 
 CallsWith Machine::with(CallOptions options) {
+    if (options.target >= targets() && options.target < all_targets()) {
+        options.target -= targets();
+        return workers_->with(std::move(options));
+    }
     if (options.target != CallOptions::any_target) (void)on(options.target);
     if (options.deadline.count() < 0) throw UsageError("CallOptions::deadline must not be negative");
     return CallsWith(*this, std::move(options));
 }
 
-void Machine::finish() { core_->finish(initiator()); }
+void Machine::finish() {
+    core_->finish(initiator());
+    if (workers_ != nullptr) workers_->finish();
+}
 std::shared_ptr<SharedHeap> Machine::heap() { return here(core_).heap(); }
 int Machine::targets() const noexcept { return core_->target_count(); }
 

@@ -12,6 +12,7 @@
 #include "apps/edge/streams.hpp"
 #include "apps/random.hpp"
 #include "penstock/machine.hpp"
+#include "tests/fetched_ahead.hpp"
 
 namespace {
 
@@ -61,6 +62,17 @@ INSTANTIATE_TEST_SUITE_P(ways, EdgeGraphs,
                          testing::Values(Way{Algorithm::dense, 1, 1, false}, Way{Algorithm::dense, 2, 3, false},
                                          Way{Algorithm::dense, 3, 2, true}, Way{Algorithm::turned, 1, 1, false},
                                          Way{Algorithm::turned, 2, 4, false}, Way{Algorithm::turned, 3, 3, true}));
+
+TEST(EdgeJobs, have_their_tiles_fetched_ahead) {
+    Machine machine{{.targets = 1, .prefetch = penstock::Prefetch::always}};
+    const Stack stack{2, 96, 160};
+    Pixels result;
+    for (const auto algorithm : {Algorithm::dense, Algorithm::turned}) {
+        const auto fetched = penstock::tests::fetched_ahead(
+            machine, [&] { edge::streams(algorithm, stack.pictures(), stack.into(result), 2, machine, {}); });
+        EXPECT_GT(fetched, 0u) << static_cast<int>(algorithm);
+    }
+}
 
 TEST(EdgeDense, is_within_the_tolerance_of_its_definition_in_float64) {
     const Stack stack{1, 13, 9};

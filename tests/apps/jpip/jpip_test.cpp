@@ -11,6 +11,7 @@
 #include "apps/jpeg.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/stream_error.hpp"
+#include "tests/fetched_ahead.hpp"
 
 namespace {
 
@@ -49,6 +50,14 @@ TEST_P(Jpip, mosaics_have_the_bits_of_the_serial_program_for_every_number_of_cop
 }
 
 INSTANTIATE_TEST_SUITE_P(ways, Jpip, testing::Values(Way{1, 1, 1}, Way{1, 2, 3}, Way{2, 3, 2}, Way{4, 2, 4}));
+
+TEST(JpipJobs, have_their_pictures_fetched_ahead) {
+    Machine machine{{.targets = 1, .prefetch = penstock::Prefetch::always}};
+    Bytes mosaics;
+    const auto into_mosaics = into(mosaics);
+    EXPECT_GT(penstock::tests::fetched_ahead(machine, [&] { jpip::streams(films(), 2, into_mosaics, machine, 1); }),
+              0u);
+}
 
 TEST(JpipFrames, are_laid_side_by_side_in_the_order_of_the_films) {
     Bytes mosaics;

@@ -7,6 +7,16 @@ function(step)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/prefix --component development)
+# Beside its own classes, one of penstock::component_classes.
+file(READ ${FILE} text)
+string(REPLACE "</application>" [[
+  <component name="total" class="total"/>
+  <component name="whole" class="print"><set name="label" value="total "/></component>
+  <stream from="numbers.out" to="total.values"/>
+  <stream from="total.total" to="whole.in"/>
+</application>]] text "${text}")
+set(FILE ${FOLDER}/application.xml)
+file(WRITE ${FILE} "${text}")
 step(${WRITTEN} ${LIBRARY} compile ${FILE} ${FOLDER}/source)
 step(${CMAKE_COMMAND} -G Ninja -S ${FOLDER}/source -B ${FOLDER}/build -DCMAKE_PREFIX_PATH=${FOLDER}/prefix
      -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_BUILD_TYPE=Debug)

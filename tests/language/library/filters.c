@@ -1,4 +1,4 @@
-/* A library of filter classes in C, as an example and for the tests: halve, ramp, smooth and rows. */
+/* A library of filter classes in C, as an example and for the tests: halve, ramp, smooth, rows and alarm. */
 #include "penstock/component_library.h"
 
 #include <math.h>
@@ -132,6 +132,20 @@ static void* create_rows(const penstock_class* of) {
     return calloc(1, sizeof(int64_t));
 }
 
+/* ---- alarm: sends an event for each buffer whose greatest value is above a limit ---- */
+
+static int alarm_above(void* filter, penstock_firing* firing) {
+    (void)filter;
+    penstock_buffer x;
+    if (!firing->read(firing, 0, &x)) return PENSTOCK_GO_ON;
+    penstock_value greatest = {.kind = PENSTOCK_NUMBER, .number = -INFINITY};
+    const double* values = x.values;
+    for (size_t i = 0; i < x.count; ++i) greatest.number = fmax(greatest.number, values[i]);
+    if (greatest.number > firing->setting(firing, 0).number && !firing->send(firing, 0, &greatest)) return PENSTOCK_FAILED;
+    firing->write(firing, 0, &x);
+    return PENSTOCK_GO_ON;
+}
+
 /* ---- the table ---- */
 
 static const penstock_port number_in[] = {{.name = "in", .element = "float64"}};
@@ -146,6 +160,8 @@ static const penstock_setting ramp_settings[] = {
 static const penstock_setting smooth_settings[] = {
     {.name = "window", .value = {.kind = PENSTOCK_INTEGER, .integer = 2}, .unit = "values", .least = 1, .most = MOST_VALUES},
 };
+static const penstock_setting alarm_settings[] = {{.name = "limit", .value = {.kind = PENSTOCK_NUMBER, .number = 0}}};
+static const penstock_event_output alarm_events[] = {{.name = "loud", .kind = PENSTOCK_NUMBER}};
 
 static const penstock_class classes[] = {
     {.name = "example:halve", .documentation = "Halves each value.", .inputs = number_in, .input_count = 1, .outputs = number_out, .output_count = 1,
@@ -157,6 +173,9 @@ static const penstock_class classes[] = {
      .event = smooth_event, .save = save_smooth, .load = load_smooth},
     {.name = "example:rows", .documentation = "The sum of each row of an image; at the end, how many rows there were.", .inputs = image_in,
      .input_count = 1, .outputs = rows_out, .output_count = 2, .create = create_rows, .destroy = free, .fire = rows, .finish = finish_rows},
+    {.name = "example:alarm", .documentation = "Sends `loud`, with its greatest value, for each buffer that goes above `limit`.", .inputs = number_in,
+     .input_count = 1, .outputs = number_out, .output_count = 1, .settings = alarm_settings, .setting_count = 1, .event_outputs = alarm_events,
+     .event_output_count = 1, .fire = alarm_above},
 };
 
 static const penstock_library library = {PENSTOCK_COMPONENT_INTERFACE, classes, sizeof classes / sizeof classes[0]};

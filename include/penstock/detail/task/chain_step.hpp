@@ -265,8 +265,24 @@ void Chain<P...>::check(const A& argument) const {
 }
 
 template <class... P>
-template <class How, class... Args>
-Handle Chain<P...>::issue(Initiator& initiator, const How& how, Args&&... arguments) const {
+template <class... Args>
+chain::Task<P...> Chain<P...>::task_here(std::size_t local_store_bytes, const Args&... arguments) const {
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (check<I>(arguments), ...); }(std::index_sequence_for<P...>{});
+    const std::lock_guard lock(description_->mutex());
+    if (!description_->residents().empty())
+        throw UsageError(
+            "a chain with resident data belongs to a machine, and a filter in a worker process has none: keep the data "
+            "in the filter itself");
+    if (image_.get() == nullptr) image_.set(std::make_unique<chain::Image>(*description_));
+    auto& image = *image_.get();
+    if (image.local_bytes() > local_store_bytes) image.refuse_local_store(local_store_bytes);
+    image.uses.begin();
+    return {&image.program()};
+}
+
+template <class... P>
+template <class How, class As, class... Args>
+Handle Chain<P...>::issue_as(Initiator& initiator, const How& how, As&& as, Args&&... arguments) const {
     static_assert(sizeof...(Args) == sizeof...(P),
                   "penstock: the number of arguments differs from the number of the chain's parameters");
     [&]<std::size_t... I>(std::index_sequence<I...>) { (check<I>(arguments), ...); }(std::index_sequence_for<P...>{});
@@ -274,7 +290,7 @@ Handle Chain<P...>::issue(Initiator& initiator, const How& how, Args&&... argume
     try {
         if (image.local_bytes() > initiator.local_store_bytes()) [[unlikely]]
             image.refuse_local_store(initiator.local_store_bytes());
-        return initiator.call_on(how, chain::Task<P...>{&image.program()}, std::forward<Args>(arguments)...);
+        return initiator.call_on(how, as(chain::Task<P...>{&image.program()}), std::forward<Args>(arguments)...);
     } catch (...) {
         image.end(0);
         throw;

@@ -1,4 +1,4 @@
-#include "apps/jpeg.hpp"
+#include "components/files/jpeg.hpp"
 
 #include <jpeglib.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace penstock::apps {
+namespace penstock::components {
 namespace {
 
 // libjpeg reports an error by a function that must not return. It jumps out, because exceptions need not get through C
@@ -85,8 +85,8 @@ bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, view<std::ui
 }
 
 // `bytes`: what there is room for at `memory`, then what was written.
-bool write_pixels(Reports& reports, view<const std::uint8_t, 2> rgb, int quality, unsigned char*& memory,
-                  unsigned long& bytes) noexcept {
+bool write_pixels(Reports& reports, view<const std::uint8_t, 2> rgb, int quality, std::size_t channels,
+                  unsigned char*& memory, unsigned long& bytes) noexcept {
     jpeg_compress_struct encoder;
     encoder.err = &reports.manager;
     if (setjmp(reports.back) != 0) {
@@ -96,9 +96,9 @@ bool write_pixels(Reports& reports, view<const std::uint8_t, 2> rgb, int quality
     jpeg_create_compress(&encoder);
     jpeg_mem_dest(&encoder, &memory, &bytes);
     encoder.image_height = static_cast<JDIMENSION>(rgb.extent(0));
-    encoder.image_width = static_cast<JDIMENSION>(rgb.extent(1) / 3);
-    encoder.input_components = 3;
-    encoder.in_color_space = JCS_RGB;
+    encoder.image_width = static_cast<JDIMENSION>(rgb.extent(1) / channels);
+    encoder.input_components = static_cast<int>(channels);
+    encoder.in_color_space = channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
     jpeg_set_defaults(&encoder);
     jpeg_set_quality(&encoder, quality, TRUE);
     encoder.dct_method = JDCT_ISLOW;
@@ -181,23 +181,23 @@ void JpegDecoder::decode(std::span<const std::uint8_t> jpeg,
     if (!read_pixels(state_->decoder, state_->reports, rgb, near)) state_->refuse(jpeg.size());
 }
 
-std::vector<std::uint8_t> encode_jpeg(view<const std::uint8_t, 2> rgb, int quality) {
+std::vector<std::uint8_t> encode_jpeg(view<const std::uint8_t, 2> rgb, int quality, std::size_t channels) {
     constexpr std::size_t most_side = JPEG_MAX_DIMENSION;
-    if (rgb.empty() || rgb.extent(1) % 3 != 0 || rgb.stride(1) != 1 || rgb.extent(0) > most_side ||
-        rgb.extent(1) / 3 > most_side)
+    if (rgb.empty() || (channels != 1 && channels != 3) || rgb.extent(1) % channels != 0 || rgb.stride(1) != 1 ||
+        rgb.extent(0) > most_side || rgb.extent(1) / channels > most_side)
         throw JpegError("a picture to encode needs 1 to " + std::to_string(most_side) +
-                        " rows and columns of pixels of 3 bytes that follow one another");
+                        " rows and columns of pixels of 3 bytes, or of 1, that follow one another");
     Reports reports;
     prepare(reports);
     // No baseline picture needs more: 64 coefficients of a block take at most 6 bytes a pixel of a padded picture.
     const auto padded = [](std::size_t side) { return (side + 15) / 16 * 16; };
-    std::vector<std::uint8_t> made(6 * padded(rgb.extent(0)) * padded(rgb.extent(1) / 3) + 4096);
+    std::vector<std::uint8_t> made(6 * padded(rgb.extent(0)) * padded(rgb.extent(1) / channels) + 4096);
     unsigned char* memory = made.data();
     unsigned long bytes = made.size();
-    if (!write_pixels(reports, rgb, quality, memory, bytes))
+    if (!write_pixels(reports, rgb, quality, channels, memory, bytes))
         throw JpegError(std::string("a picture cannot be encoded: ") + reports.words);
     made.resize(bytes);
     return made;
 }
 
-}  // namespace penstock::apps
+}  // namespace penstock::components

@@ -1,0 +1,164 @@
+// Damaged files: pictures of all formats, slides, sounds and arrays, changed in ways that bytes can be. Each is read or
+// refused, and nothing else happens; under the address sanitizer too. Input `n` is always the same. 2,000 inputs for
+// each kind of file, and 200,000 in the long form (PENSTOCK_LONG=1).
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "components/files/npy.hpp"
+#include "components/files/picture_file.hpp"
+#include "components/files/wav.hpp"
+#include "components/picture.hpp"
+#include "penstock/component_classes.hpp"
+#include "penstock/error.hpp"
+
+using namespace penstock;
+using namespace penstock::components;
+
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes picture_bytes(std::size_t rows, std::size_t columns, std::size_t channels) {
+    Bytes pixels(rows * columns * channels);
+    for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i * i / 7);
+    return pixels;
+}
+
+Bytes encoded(PictureFormat format, std::size_t channels) {
+    auto pixels = picture_bytes(37, 29, channels);
+    return encode_picture({pixels.data(), {37, 29 * channels}}, channels, format, 80);
+}
+
+Bytes damaged(Bytes bytes, std::mt19937& random) {
+    const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+    for (std::size_t i = 0, n = 1 + below(4); i < n && !bytes.empty(); ++i) {
+        const auto at = below(2) == 0 ? below(std::min<std::size_t>(bytes.size(), 200)) : below(bytes.size());
+        switch (below(6)) {
+            case 0:
+                bytes[at] = static_cast<std::uint8_t>(random());
+                break;
+            case 1:
+                bytes[at] ^= static_cast<std::uint8_t>(1u << below(8));
+                break;
+            case 2:
+                bytes.resize(at);
+                break;
+            case 3:
+                bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), 1 + below(9),
+                             static_cast<std::uint8_t>(random()));
+                break;
+            case 4:  // a number that is extreme
+                for (std::size_t k = at; k < std::min(at + 4, bytes.size()); ++k) bytes[k] = below(2) ? 0xff : 0;
+                break;
+            default:
+                bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                            bytes.begin() + static_cast<std::ptrdiff_t>(std::min(bytes.size(), at + 1 + below(20))));
+                break;
+        }
+    }
+    return bytes;
+}
+
+/// How many were read, and how many refused.
+void fuzz(const Bytes& whole, const std::function<void(const Bytes&)>& read) {
+    EXPECT_NO_THROW(read(whole));
+    const unsigned count = std::getenv("PENSTOCK_LONG") != nullptr ? 200'000 : 2'000;
+    unsigned refused = 0;
+    for (unsigned number = 0; number < count; ++number) {
+        std::mt19937 random(number);
+        const auto bytes = damaged(whole, random);
+        try {
+            read(bytes);
+        } catch (const Error& error) {
+            ++refused;
+            ASSERT_STRNE(error.what(), "") << number;
+        }
+    }
+    EXPECT_GT(refused, count / 50);
+}
+
+void decode(const Bytes& bytes) {
+    static PictureDecoder decoder;  // which goes on behind each refusal
+    std::vector<std::uint8_t> memory;
+    decoder.decode(bytes, {.divisor = 1, .most_pixels = 1 << 16, .upright = true}, [&](PictureShape shape) {
+        memory.assign(shape.pixels() * 3, 0);
+        return view<std::uint8_t, 2>{memory.data(), {shape.rows, shape.columns * 3}};
+    });
+}
+
+}  // namespace
+
+class Formats : public testing::TestWithParam<PictureFormat> {};
+
+TEST_P(Formats, damaged_pictures_are_read_or_refused) {
+    for (const std::size_t channels : {1u, 3u}) fuzz(encoded(GetParam(), channels), decode);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pictures, Formats,
+                         testing::Values(PictureFormat::jpeg, PictureFormat::png, PictureFormat::tiff,
+                                         PictureFormat::pnm));
+
+TEST(Fuzz, orientations_in_damaged_headers_are_one_to_eight) {
+    // A header with one entry: the orientation.
+    Bytes exif{0xff, 0xd8, 0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0, 'I', 'I', 42, 0, 8, 0, 0,    0,
+               1,    0,    0x12, 1,    3, 0,  1,   0,   0,   0,   6, 0, 0,   0,   0,  0, 0, 0, 0xff, 0xda};
+    EXPECT_EQ(exif_orientation(exif), 6);
+    for (unsigned number = 0; number < 20'000; ++number) {
+        std::mt19937 random(number);
+        const auto orientation = exif_orientation(damaged(exif, random));
+        ASSERT_GE(orientation, 1);
+        ASSERT_LE(orientation, 8);
+    }
+}
+
+TEST(Fuzz, damaged_sounds_are_read_or_refused) {
+    const WavFormat format{.channels = 2, .rate = 8000, .bytes = 3};
+    const std::vector<float> samples(600, 0.25f);
+    const auto data = bytes_of(samples, format);
+    const auto head = wav_head(format, data.size());
+    Bytes whole(head.begin(), head.end());
+    for (const auto each : data) whole.push_back(static_cast<std::uint8_t>(each));
+    fuzz(whole, [](const Bytes& bytes) {
+        const auto found = parsed_wav({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "x.wav");
+        std::vector<float> read(found.samples.size() / found.format.bytes);
+        samples_of(found.samples, found.format, read);
+    });
+}
+
+TEST(Fuzz, damaged_arrays_are_read_or_refused) {
+    const std::size_t shape[] = {3, 5, 2};
+    const auto head = npy_head("<f4", shape);
+    Bytes whole(head.begin(), head.end());
+    whole.resize(whole.size() + 30 * sizeof(float));
+    fuzz(whole, [](const Bytes& bytes) {
+        const auto found = npy_header({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "<f4", 4, "x.npy");
+        ASSERT_LE(found.begin + found.elements * 4, bytes.size());
+    });
+}
+
+TEST(Fuzz, damaged_slides_are_read_or_refused) {
+    register_component_classes();
+    const auto* const of = Components::known().find("read-slide");
+    if (of == nullptr) GTEST_SKIP() << "built without libtiff";
+    const auto path =
+        std::filesystem::path(testing::TempDir()) / ("penstock-slide-" + std::to_string(getpid()) + ".tif");
+    fuzz(encoded(PictureFormat::tiff, 3), [&](const Bytes& bytes) {
+        std::ofstream(path, std::ios::binary)
+            .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        auto filter = of->kind->make();
+        for (auto* const setting : filter->settings) {
+            if (setting->name() == "path") setting->set(path.string());
+            if (setting->name() == "most-pixels") setting->set(std::int64_t{1} << 16);
+        }
+        filter->start();
+    });
+    std::filesystem::remove(path);
+}

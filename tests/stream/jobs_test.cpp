@@ -1,0 +1,181 @@
+// Jobs inside a firing: calls with tagged arguments, chains of them, and what comes then; in threads and in workers.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "stream/processes_support.hpp"
+#include "tests/fetched_ahead.hpp"
+
+using namespace penstock;
+
+namespace {
+
+constexpr std::size_t rows = 96, columns = 200;
+
+void twice(view<const float, 2> from, view<float, 2> to) {
+    for (std::size_t i = 0; i < from.extent(0); ++i)
+        for (std::size_t j = 0; j < from.extent(1); ++j) to(i, j) = 2 * from(i, j);
+}
+void add(view<const float, 2> from, view<float, 2> to, float more) {
+    for (std::size_t i = 0; i < from.extent(0); ++i)
+        for (std::size_t j = 0; j < from.extent(1); ++j) to(i, j) = from(i, j) + more;
+}
+void sum_rows(std::span<const float> all, float& sum) {
+    sum = 0;
+    for (const float each : all) sum += each;
+}
+void fail(view<const float, 2>, view<float, 2>) { throw std::runtime_error("a job failed"); }
+
+struct Pictures {
+    Output<float> out{"out"};
+    int count, next = 0;
+    explicit Pictures(int n) : count(n) {}
+    auto state() { return std::tie(next); }
+    bool operator()() {
+        if (next == count) return false;
+        auto made = out.make(rows, columns);
+        auto values = made.edit();
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<float>(next) + static_cast<float>(i % 7);
+        ++next;
+        out.write(std::move(made));
+        return true;
+    }
+};
+
+/// Each tile is a chain of two jobs, whose first result stays in the local store; then the sum of all is a third job.
+struct ByJobs {
+    static constexpr bool may_be_copied = true;
+    Input<float> in_{"in"};
+    Output<float> out_{"out"};
+    Output<float> sums{"sums"};
+    Spread tasks;
+    Chain<view<const float, 2>, view<float, 2>, float> chain;
+    ByJobs() {
+        const auto [from, to, more] = chain.parameters();
+        const auto between = chain.local<float>(rows / 4, columns / 4);
+        chain.add<twice>(in(from), out(between));
+        chain.add<add>(in(between), out(to), more);
+    }
+    void operator()() {
+        const auto& read = tasks.keep(in_.read());
+        auto& made = tasks.keep(out_.make(rows, columns));
+        const auto from = read.image();
+        const auto to = made.edit_image();
+        for (std::size_t i = 0; i < 4; ++i)
+            for (std::size_t j = 0; j < 4; ++j) {
+                const std::array<std::size_t, 2> at{i * rows / 4, j * columns / 4}, size{rows / 4, columns / 4};
+                tasks.call(chain, in(from.part(at, size)), out(to.part(at, size)), 1.0f);
+            }
+        tasks.then([this, &made] {
+            auto& sum = tasks.keep(sums.make(1));
+            tasks.call<sum_rows>(in(made.span()), out(sum.edit()[0]));
+            tasks.then([this, &made, &sum] {
+                out_.write(std::move(made));
+                sums.write(std::move(sum));
+            });
+        });
+    }
+};
+
+struct Check {
+    Input<float> in{"in"}, sums{"sums"};
+    int good = 0, bad = 0;
+    auto state() { return std::tie(good, bad); }
+    void operator()() {
+        const auto read = in.read(), sum = sums.read();
+        const int number = good + bad;
+        bool right = read.extent(0) == rows && read.extent(1) == columns;
+        float wanted = 0;
+        for (std::size_t i = 0; i < read.size(); ++i) {
+            right = right && read[i] == 2 * (static_cast<float>(number) + static_cast<float>(i % 7)) + 1;
+            wanted += read[i];
+        }
+        (right && sum[0] == wanted ? good : bad) += 1;
+    }
+};
+
+int right_ones(Machine& machine, int copies, int count) {
+    Graph graph;
+    auto& pictures = graph.add<Pictures>("pictures", {}, count);
+    auto& jobs = graph.add<ByJobs>("jobs", {.copies = copies});
+    auto& check = graph.add<Check>("check");
+    graph.connect(pictures.out, jobs.in_);
+    graph.connect(jobs.out_, check.in, {.ordered = true});
+    graph.connect(jobs.sums, check.sums, {.ordered = true});
+    auto run = graph.start(machine);
+    run.finish();
+    EXPECT_EQ(check.bad, 0);
+    return check.good;
+}
+
+struct Failing {
+    Input<float> in_{"in"};
+    Output<float> out_{"out"};
+    Spread tasks;
+    void operator()() {
+        const auto& read = tasks.keep(in_.read());
+        auto made = out_.make(rows, columns);
+        tasks.call<twice>(in(read.image()), out(made.edit_image()));
+        auto& other = tasks.keep(out_.make(rows, columns));
+        tasks.call<fail>(in(read.image()), out(other.edit_image()));
+        tasks.then([this] { ADD_FAILURE() << "went on behind a failure"; });
+        out_.write(std::move(made));
+    }
+};
+struct Sink {
+    Input<float> in{"in"};
+    void operator()() { (void)in.read(); }
+};
+
+void expect_failure(Machine& machine) {
+    Graph graph;
+    auto& pictures = graph.add<Pictures>("pictures", {}, 5);
+    auto& failing = graph.add<Failing>("failing");
+    auto& sink = graph.add<Sink>("sink");
+    graph.connect(pictures.out, failing.in_);
+    graph.connect(failing.out_, sink.in);
+    auto run = graph.start(machine);
+    try {
+        run.finish();
+        FAIL() << "did not fail";
+    } catch (const FilterFailed& failed) {
+        EXPECT_EQ(failed.filter(), "failing");
+        EXPECT_NE(std::string(failed.what()).find("a job failed"), std::string::npos) << failed.what();
+    }
+}
+
+}  // namespace
+
+TEST(StreamJobs, chains_on_tiles_and_what_comes_then_give_what_a_loop_would) {
+    for (const int targets : {0, 1, 3}) {
+        Machine machine{{.targets = targets}};
+        EXPECT_EQ(right_ones(machine, 1, 40), 40);
+        EXPECT_EQ(right_ones(machine, 3, 40), 40);
+    }
+}
+
+TEST(StreamJobs, the_same_in_worker_processes) {
+    Machine machine{processes::workers(2)};
+    EXPECT_EQ(right_ones(machine, 1, 20), 20);
+    EXPECT_EQ(right_ones(machine, 2, 20), 20);
+}
+
+TEST(StreamJobs, tiles_of_the_jobs_that_wait_are_fetched_ahead) {
+    Machine machine{{.targets = 1, .prefetch = Prefetch::always}};
+    EXPECT_GT(tests::fetched_ahead(machine, [&] { right_ones(machine, 1, 40); }), 0u);
+}
+
+TEST(StreamJobs, a_job_that_fails_fails_its_firing) {
+    Machine threads{{.targets = 2}}, alone{{.targets = 0}}, workers{processes::workers(1)};
+    for (auto* const machine : {&threads, &alone, &workers}) expect_failure(*machine);
+}
+
+TEST(StreamJobs, outside_a_firing_they_are_refused) {
+    Spread tasks;
+    float one = 0;
+    const float all[] = {1, 2};
+    EXPECT_THROW(tasks.call<sum_rows>(in(all), out(one)), UsageError);
+    EXPECT_THROW(tasks.then([] {}), UsageError);
+    EXPECT_THROW((void)tasks.machine(), UsageError);
+}
