@@ -131,7 +131,7 @@ void chains(bench::Report& report, const bench::Options& options, Machine& machi
         report.goal("hop/over-onetbb", result.ratio("oneTBB, one at a time, " + name, "one buffer at a time, " + name),
                     Direction::at_least, 1, bench::Judged::by_interval);
         report.goal("hop/chain-over-onetbb", result.ratio("oneTBB, " + name, "one target, " + name),
-                    Direction::at_least, 5, bench::Judged::by_interval);
+                    Direction::at_least, 2, bench::Judged::by_interval);
     }
 }
 

@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
             if (!stage.judged) continue;
             const bool trips = stage.kind == Stage::latency;
             if (trips) latency.add(result.ratio("automatic", "F2"));
-            else bandwidth.add(result.ratio("memcpy", "automatic"));
+            else if (team.substrate == Substrate::threads) bandwidth.add(result.ratio("memcpy", "automatic"));
             if (rival.available())
                 (trips ? latency_over_rival : bandwidth_over_rival).add(result.ratio("Open MPI", "automatic"));
         }
@@ -146,8 +146,8 @@ int main(int argc, char** argv) {
     judge(bandwidth_over_rival, report, "messages/bandwidth-over-openmpi", Direction::at_least, 1, rival.why());
 
     report.note(
-        "each goal is judged by the worse of threads and processes, over-openmpi by the worst size between "
-        "processes, in round trips and in streams; 99.9th percentiles are of single messages");
+        "each goal is judged by the worse of threads and processes, bandwidth between threads alone, over-openmpi by "
+        "the worst size between processes, in round trips and in streams; 99.9th percentiles are of single messages");
     report.note("memcpy: the receiver copies from memory of the sender, told by a flag and answering by one");
     report.note(rival.available() ? rival.version() +
                                         " between processes, over shared memory (--mca pml ob1 --mca btl "

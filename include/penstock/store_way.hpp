@@ -35,10 +35,10 @@ class StoreWays {
     /// Blocks of so many bytes and more (up to the next entry) go the way that was found best for them; smaller ones go
     /// plain. `./bench paper rsp-stores` shows all ways: with CLDEMOTE 64 B to 1 KiB took 20 to 35 % less time, in the
     /// one quick run there is.
-    static constexpr std::array<std::size_t, 3> sizes{4u << 10, 64u << 10, 512u << 10};
+    static constexpr std::array<std::size_t, 6> sizes{4u << 10, 16u << 10, 64u << 10, 256u << 10, 1u << 20, 4u << 20};
 
     /// The same way for all.
-    explicit StoreWays(StoreWay way = StoreWay::plain) noexcept : ways_{way, way, way}, smaller_(way) {}
+    explicit StoreWays(StoreWay way = StoreWay::plain) noexcept : smaller_(way) { ways_.fill(way); }
 
     /// Measures here and now, between this thread and one that it starts on another processor. Everything goes plain
     /// where there is only one processor, and another way must be at least 5 % faster to be chosen. Throws SystemError.
@@ -63,7 +63,7 @@ class StoreWays {
   private:
     friend class StoreWayFile;
 
-    std::array<StoreWay, 3> ways_;
+    std::array<StoreWay, sizes.size()> ways_;
     StoreWay smaller_ = StoreWay::plain;
 };
 

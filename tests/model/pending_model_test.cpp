@@ -11,8 +11,8 @@ struct Payload {
 };
 
 template <int tasks, std::uint32_t capacity, std::uint32_t most, std::uint32_t share,
-          class Weakening = model::AsShipped>
-struct PendingModel : rl::test_suite<PendingModel<tasks, capacity, most, share, Weakening>, 3> {
+          class Weakening = model::AsShipped, std::uint32_t least = 1>
+struct PendingModel : rl::test_suite<PendingModel<tasks, capacity, most, share, Weakening, least>, 3> {
     using Ring = penstock::PendingRing<Payload, model::Atomics<Weakening>>;
 
     typename Ring::RecordType slots[capacity];
@@ -47,7 +47,7 @@ struct PendingModel : rl::test_suite<PendingModel<tasks, capacity, most, share, 
 
     void help(std::uint32_t claimant) {
         while (finished.load(std::memory_order_relaxed) == 0) {
-            const auto claim = ring.claim(most, share);
+            const auto claim = ring.claim(most, share, least);
             if (claim.count == 0) {
                 model::idle();
                 continue;
@@ -171,15 +171,17 @@ struct ReturnModel : rl::test_suite<ReturnModel<tasks, capacity, wanted, Weakeni
 };
 
 /// Two tasks in every execution with one forced switch, all `tasks` in many drawn ones.
-template <int tasks, std::uint32_t capacity, std::uint32_t most, std::uint32_t share>
+template <int tasks, std::uint32_t capacity, std::uint32_t most, std::uint32_t share, std::uint32_t least = 1>
 void expect_ring_holds() {
-    model::expect_holds<PendingModel<2, 1, most, share>>(Search::few_switches, 1);
-    model::expect_holds<PendingModel<tasks, capacity, most, share>>(Search::random_schedules, 40'000);
+    model::expect_holds<PendingModel<2, 1, most, share, model::AsShipped, least>>(Search::few_switches, 1);
+    model::expect_holds<PendingModel<tasks, capacity, most, share, model::AsShipped, least>>(Search::random_schedules,
+                                                                                             40'000);
 }
 
 TEST(PendingModel, two_claimants_share_a_ring_that_wraps) { expect_ring_holds<6, 2, 1, 1>(); }
 TEST(PendingModel, claims_of_several_tasks_never_overlap) { expect_ring_holds<8, 4, 4, 1>(); }
 TEST(PendingModel, claims_of_a_share_never_overlap) { expect_ring_holds<8, 4, 2, 2>(); }
+TEST(PendingModel, claims_of_more_than_a_share_never_overlap) { expect_ring_holds<8, 4, 3, 4, 2>(); }
 TEST(PendingModel, a_look_past_the_ring_claims_nothing_twice) { expect_ring_holds<6, 2, 4, 2>(); }
 TEST(PendingModel, a_task_is_awaited_by_its_number) {
     model::expect_holds<WaitByNumberModel<4, 2>>(Search::random_schedules, 60'000);
@@ -191,7 +193,12 @@ TEST(PendingModel, what_is_given_back_is_run_once) {
     model::expect_holds<ReturnModel<8, 4, 7>>(Search::random_schedules, 40'000);
 }
 TEST(PendingModel, taking_what_was_given_back_without_acquire_is_found) {
-    model::expect_finds<ReturnModel<6, 4, 3, model::Relaxing<"::take_returned(">>>(rl::test_result_data_race);
+    // The number in the slot may then be an older one, and the task is lost: nobody comes to an end.
+    model::expect_finds<ReturnModel<6, 4, 3, model::Relaxing<"::take_returned(">>>(rl::test_result_livelock);
+}
+
+TEST(PendingModel, taking_one_task_without_acquire_is_found) {
+    model::expect_finds<ReturnModel<6, 4, 3, model::Relaxing<"::claim_exactly(">>>(rl::test_result_data_race);
 }
 
 template <model::Name function>
@@ -201,7 +208,7 @@ TEST(PendingModel, appending_without_release_is_found) {
     model::expect_finds<Weakened<"::append(">>(rl::test_result_data_race);
 }
 TEST(PendingModel, claiming_without_acquire_is_found) {
-    model::expect_finds<Weakened<"::valid(">>(rl::test_result_data_race);
+    model::expect_finds<Weakened<"::claim(">>(rl::test_result_data_race);
 }
 TEST(PendingModel, completing_without_release_is_found) {
     model::expect_finds<Weakened<"::complete_claim(">>(rl::test_result_data_race);

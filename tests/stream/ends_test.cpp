@@ -170,6 +170,32 @@ TEST(Failures, a_filter_that_throws_in_each_firing_stops_the_run_or_loses_what_i
             }
 }
 
+TEST(Failures, a_filter_that_throws_over_a_buffer_from_another_target_gives_it_back) {
+    using When = Thrower::When;
+    for (const auto when : {When::before, When::after}) {
+        Machine machine{{.targets = 2}};
+        Graph graph;
+        // One buffer at a time: each finds the thrower waiting, and the next one is made of what it gives back.
+        auto& source = graph.add<Numbers>("source", {.targets = {0}, .pool = 1}, 500);
+        auto& thrower = graph.add<Thrower>("thrower", {.targets = {1}, .on_failure = OnFailure::go_on}, when);
+        auto& sink = graph.add<Collect>("sink", {.targets = {0}});
+        graph.connect(source.out, thrower.in);
+        graph.connect(thrower.out, sink.in);
+        auto run = graph.start(machine);
+        try {
+            run.finish();
+            FAIL();
+        } catch (const FilterFailed& failed) {
+            EXPECT_EQ(failed.others(), 499u);
+        }
+        const auto statistics = run.statistics();
+        EXPECT_EQ(statistics.filters[1].failures, 500u);
+        EXPECT_EQ(statistics.filters[1].dropped, when == When::before ? 500u : 0u);
+        EXPECT_EQ(statistics.streams[0].buffers, 500u);
+        EXPECT_TRUE(sink.got.empty());
+    }
+}
+
 TEST(Failures, copies_that_fail_or_write_nothing_leave_no_gap_in_the_order) {
     for (const bool before : {false, true})
         for (const int copies : {2, 3}) {

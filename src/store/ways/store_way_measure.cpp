@@ -14,7 +14,7 @@ namespace penstock {
 namespace {
 
 /// Enough to be sure of 5 %, few enough for a few milliseconds in all.
-constexpr std::array<int, 3> rounds{31, 15, 7};
+constexpr std::array<int, StoreWays::sizes.size()> rounds{31, 31, 15, 15, 7, 5};
 constexpr int rounds_to_warm_up = 2;
 constexpr double worth_a_change = 0.95;
 

@@ -89,7 +89,7 @@ void RunCore::deliver_at(void* to, void* what, int target) noexcept {
             return mail->kind == MailKind::visit ? run.send_turn(station) : run.post(station, mail);
         const Server::Turn turn(*home);
         const auto here = home->here();
-        if (station.accept(mail)) {
+        if (!home->fire_at_once(station, mail) && station.accept(mail)) {
             if (station.moving) run.move_on(station, false);
             else home->enqueue(station);
         }

@@ -59,6 +59,23 @@ void Server::run_handed_over() {
     }
 }
 
+bool Server::fire_at_once(Station& station, Mail* mail) {
+    if (running_ || !station.fires_at_once(*mail)) return false;
+    running_ = true;
+    station.fire_at_once(*static_cast<Link*>(mail->from), static_cast<Block*>(mail));
+    run_handed_over();
+    share_fresh();
+    return true;
+}
+
+/// A firing has ended. Of what it made ready this thread goes on with the newest; the others are for all.
+void Server::share_fresh() {
+    running_ = false;
+    if (fresh_.empty()) return;
+    if (next_ == nullptr) next_ = fresh_.take_newest();
+    while (Station* const fresh = fresh_.take_oldest()) run_.put_ready(*this, *fresh);
+}
+
 Station* Server::pick(Sources sources) {
     const bool others_first = sources == Sources::all && ++picks % picks_of_own == 0;
     if (others_first)
@@ -94,13 +111,14 @@ void Server::run_one(Station& station) {
         else if (more && station.is_source()) run_.put_ready(station);
         else if (more) keep_behind(station);
     }
-    running_ = false;
-    if (next_ == nullptr) next_ = fresh_.take_newest();
-    while (Station* const fresh = fresh_.take_oldest()) run_.put_ready(*this, *fresh);
+    share_fresh();
 }
 
 void Server::drain() {
     if (running_) return;  // the loop below this call will come to it
+    // Mostly there is one station, and then nothing: the clock need not be read for that.
+    if (Station* const station = pick(Sources::own)) run_one(*station);
+    if (!has_own() && next_ == nullptr) return;
     do {
         const auto end = end_of_task();
         do {

@@ -50,6 +50,8 @@ class Server {
         return true;
     }
     void run_handed_over();
+    /// Has a station of its own fire with mail that has just come, if it can at once. False when it must be accepted.
+    bool fire_at_once(Station& station, Mail* mail);
 
     /// Runs what there is for this thread alone.
     void drain();
@@ -88,6 +90,7 @@ class Server {
     enum class Sources : bool { own, all };
     Station* pick(Sources sources);
     void run_one(Station& station);
+    void share_fresh();
     bool has_own() const noexcept { return !local_.empty() || unlisted_ != nullptr; }
 
     RunCore& run_;

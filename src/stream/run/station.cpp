@@ -215,7 +215,8 @@ bool Station::gives_way() noexcept {
     else if (loop_tokens_ != 0) [[unlikely]] leave_loop();
 }
 
-void Station::fire_with(Link& link, Block* block) {
+/// Fires with a buffer that is in no queue. True when it waits for the next one, and for nothing else.
+[[gnu::always_inline]] inline bool Station::fire_by_hand(Link& link, Block* block) {
     Inlet& inlet = *link.to;
     inlet.hand = block;
     tally(link.buffers_through);
@@ -231,6 +232,27 @@ void Station::fire_with(Link& link, Block* block) {
         turn_to(Doing::waits_for_input);
         waits_plainly_ = true;
     }
+    return plain;
+}
+
+bool Station::fires_at_once(const Mail& mail) const noexcept {
+    if (!waits_plainly_ || mail.kind != MailKind::buffer || inlets.size() != 1) return false;
+    const Inlet& inlet = *inlets[0];
+    return inlet.port->options().at_least <= 1 && !inlet.ordered && inlet.strays.empty() &&
+           mail.number == static_cast<const Link*>(mail.from)->accepted.load(std::memory_order_relaxed) &&
+           proxy == nullptr && loop == nullptr && !several_copies && !bounded_pools_ && !moving && !stopping && !ended_;
+}
+
+void Station::fire_at_once(Link& link, Block* block) {
+    waits_plainly_ = false;
+    link.accepted.store(block->number + 1, std::memory_order_release);
+    credit(&link, block->bytes);
+    if (fire_by_hand(link, block)) tally(ran_dry);
+    else home()->enqueue(*this);
+}
+
+void Station::fire_with(Link& link, Block* block) {
+    const bool plain = fire_by_hand(link, block);
     if (link.local) {
         if (!plain) home()->enqueue(*this);
     } else if (!plain || !rest()) {  // once at rest it may be another thread's

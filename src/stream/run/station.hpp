@@ -227,6 +227,10 @@ class alignas(64) Station {
     /// From one copy to several in front of a restored order: from the next buffer on it passes its writer's numbers
     /// on, with these offsets. `next_of_writer`: the number of the next buffer that its writer sends.
     void begin_to_pass_order(std::uint64_t next_of_writer);
+    /// Has it a home and nothing to do but to fire with this mail, which has just come?
+    bool fires_at_once(const Mail& mail) const noexcept;
+    /// Does so: the buffer never stands in the queue of its input.
+    void fire_at_once(Link& link, Block* block);
     /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
     bool rest() noexcept { return box.rest(); }
     void fail(std::exception_ptr cause) { fail(std::move(cause), firings.load(std::memory_order_relaxed)); }
@@ -367,6 +371,7 @@ class alignas(64) Station {
     bool inputs_over() const noexcept;
     Block* take_from_queue(Inlet& inlet);
     void fire();
+    bool fire_by_hand(Link& link, Block* block);
     void start();
     /// What it does from now on.
     void turn_to(Doing what) {

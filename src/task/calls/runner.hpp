@@ -112,6 +112,8 @@ class Runner {
     /// local store would hold of the size seen last, and one at least.
     std::uint32_t ahead() const noexcept { return std::max(1u, std::min(jobs_in_flight_ - 1, fits_)); }
     void interrupted() noexcept { prefetcher_.interrupted(); }
+    /// So many tasks of the length seen here are worth a claim of their own.
+    std::uint32_t least_claimed() const noexcept { return least_claimed_; }
 
     /// How deep tasks wait inside tasks on this thread now; 0 outside tasks.
     std::uint32_t depth() const noexcept { return depth_; }
@@ -125,6 +127,8 @@ class Runner {
 
     /// Claims whose rest others can take: more than one only where tasks wait inside tasks.
     static constexpr std::uint32_t most_open_claims = 8;
+    /// Nanoseconds of work that are worth a claim: it moves the line that all claimants write, and the tasks' own.
+    static constexpr double worth_a_claim = 300;
     /// Nanoseconds in the same task, after which others take what is behind it.
     static constexpr double held_up_after = 50'000;
     struct Open {
@@ -181,6 +185,8 @@ class Runner {
     std::uint32_t depth_ = 0;
     std::atomic<std::uint32_t> running_{0};
     std::uint32_t until_sample_ = 1;
+    std::uint32_t least_claimed_ = 1;
+    double task_ticks_ = 0;  ///< of the tasks that were sampled, the later ones counting more
     LocalStore store_;
     Prefetcher prefetcher_;
     trace::TargetCounters counters_;

@@ -52,19 +52,25 @@ void Target::serve() {
     // there and back took half as long again, `./bench null-task`).
     int lane_looks = 1;
     int lane_rounds = 0;
+    bool behind_lane = false;   // the last task came from a lane, and the deques have not been looked at since
+    bool deque_follows = true;  // the last such look found something
     for (std::uint32_t misses = 0;;) {
         bool from_lane = false;
         if (lane_rounds == lane_rounds_in_a_row) {
             lane_rounds = 0;
             claim_from_deques();
         }
+        if (behind_lane && deque_follows && claimed_from_ != nullptr) claimed_from_->pending().fetch_to_claim();
         for (int looks = 0; looks < lane_looks && !from_lane; ++looks) {
             from_lane = serve_postings() | serve_lanes();
-            if (!from_lane) relax();
+            if (!from_lane && !(behind_lane && deque_follows)) relax();
         }
         const bool dependent = core_.board().dependents.load(std::memory_order_relaxed) != 0 && run_ready();
-        if (from_lane || claim_from_deques() || dependent) {
-            lane_looks = from_lane ? most_lane_looks : 1;
+        const bool claimed = !from_lane && claim_from_deques();
+        if (!from_lane && behind_lane) deque_follows = claimed;
+        behind_lane = from_lane;
+        lane_looks = from_lane && !deque_follows ? most_lane_looks : 1;
+        if (from_lane || claimed || dependent) {
             lane_rounds = from_lane ? lane_rounds + 1 : 0;
             misses = 0;
             continue;
@@ -198,6 +204,7 @@ bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept 
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
     const auto claim = ring->pending().claim(most_claimed, share);
     if (claim.count == 0) return false;
+    claimed_from_ = ring;
     begin_work();
     runner_->counters().pulled.add(claim.count);
     runner_->run_claimed(*ring, claim);

@@ -29,9 +29,10 @@ class Target {
     static constexpr std::uint32_t most_claimed = 16;
     /// Claims of tasks of high priority in a row before one of normal ones.
     static constexpr std::uint32_t most_urgent_in_a_row = 15;
-    /// Looks at the lanes, with a pause behind each, for a look at the deques, which takes about as long as one of
-    /// them.
-    static constexpr int most_lane_looks = 4;
+    /// Looks at the lanes behind a task from one, with a pause behind each, before the deques are looked at, where
+    /// those had nothing behind the last such task: about as long as it takes to issue the next one. Else they are
+    /// looked at after the first. A look in vain takes a line from the initiator, which writes it with its next call.
+    static constexpr int most_lane_looks = 12;
     /// Rounds of looks before the clock is read and the idle period begins: most gaps are shorter.
     static constexpr std::uint32_t looks_before_idle = 64;
 
@@ -102,6 +103,7 @@ class Target {
     std::atomic<bool> stopping_{false};
     std::uint32_t next_victim_ = 0;
     std::uint32_t next_part_ = 0;  ///< of a deque
+    Ring* claimed_from_ = nullptr;
     std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
     bool woken_ = false;       ///< and has not begun to work since

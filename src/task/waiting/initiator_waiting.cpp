@@ -73,11 +73,14 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
 }
 
 /// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that
-/// all claimants write; a wait for one task takes one, because its task may complete meanwhile.
+/// all claimants write, and so many at least as are worth a claim. (Targets take their share only: one that empties the
+/// deque of a stream finds a task or two at its next look.) A wait for one task takes one, because its task may complete
+/// meanwhile.
 bool Initiator::help(Scope* scope, std::uint32_t most) {
     if (scope == nullptr || !helps_) return false;
     const auto help_from = [&](Ring& ring) {
-        const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers());
+        const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers(),
+                                                std::min(most, runner_->least_claimed()));
         if (claim.count == 0) return false;
         counters_.helped.add(claim.count);
         runner_->run_claimed(ring, claim);

@@ -2,15 +2,18 @@
 //
 // What an initiator issues beyond what its targets can start at once waits here (contract 2), so that uneven tasks
 // balance: a target that runs out of work claims the oldest tasks, a few at a time, and the owner does the same while
-// it helps. Records are the same self-sequenced lines as a channel's, so appending costs the owner one line and no
-// shared tail, and the only read-modify-write is the claim, once for several tasks.
+// it helps. Records are the same self-sequenced lines as a channel's. How many have been appended stands beside how many
+// have been claimed, so a claimant that looks moves one line, whatever it finds: asking the records themselves moved up
+// to five, and took lines of records to come from the owner. The only read-modify-write is the claim, once for several
+// tasks.
 //
 // Happens-before.
-//   append    payload writes -> sequence.store(release) -> sequence.load(acquire) by a claimant -> its payload reads
+//   append    payload writes -> ready_.store(release) -> ready_.load(acquire) by a claimant -> its payload reads
+//             (workers in other processes acquire through the record's sequence, which is stored before)
 //   claim     head_ is moved by compare-and-swap and only grows. Whoever moves it from h to h+n owns the records h+1 ..
-//             h+n: they were valid when it looked, and a record is overwritten only after it was claimed and completed,
-//             so a claimant that looked at old records finds that head_ has moved, and its compare-and-swap fails. No
-//             ABA: head_ never repeats.
+//             h+n: they had been appended when it looked, and a record is overwritten only after it was claimed and
+//             completed, so a claimant that looked at old records finds that head_ has moved, and its compare-and-swap
+//             fails. No ABA: head_ never repeats.
 //   complete  all that the task wrote -> done.store(release) -> done.load(acquire) by a waiter or by the owner before
 //             it reuses the slot. The done words stand apart from the records, eight to a line, so that a claimant
 //             never writes a record's line (that cost a further transfer a task). Every claimant also counts what it
@@ -21,6 +24,7 @@
 //             come through the claim of who gives back -> fetch_or(release) -> fetch_and(acquire) by who takes it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -91,6 +95,7 @@ class PendingRing {
     std::uint64_t append() noexcept {
         ++tail_;
         record(tail_).sequence.store(2 * tail_, std::memory_order_release);
+        ready_.store(tail_, std::memory_order_release);
         return tail_;
     }
 
@@ -116,34 +121,39 @@ class PendingRing {
 
     // ---- any claimant ----
 
-    /// Is there something to claim? Two loads that hit the private cache while nothing changes.
+    /// Is there something to claim? Loads of one line, which hit the private cache while nothing changes.
     bool inviting() const noexcept {
-        return valid(head_.load(std::memory_order_acquire) + 1) || returned_.load(std::memory_order_relaxed) != 0;
+        return head_.load(std::memory_order_acquire) < ready_.load(std::memory_order_relaxed) ||
+               returned_.load(std::memory_order_relaxed) != 0;
     }
 
-    /// Claims at most `most` of the oldest tasks, and at most the `share`-th part of those seen waiting (so that the
-    /// last ones are spread over all who are free: guided self-scheduling). Empty when there is none or another was
-    /// faster.
-    Claim claim(std::uint32_t most, std::uint32_t share) noexcept {
+    /// Claims at most `most` of the oldest tasks, and of those seen waiting the `share`-th part, rounded up (so that the
+    /// last ones are spread over all who are free: guided self-scheduling), or `least` where that is more. Empty when
+    /// there is none or another was faster.
+    Claim claim(std::uint32_t most, std::uint32_t share, std::uint32_t least = 1) noexcept {
         if (returned_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             if (const Claim one = claim_returned(); one.count != 0) return one;
         auto head = head_.load(std::memory_order_relaxed);
-        // Records become valid in order, so one look far ahead speaks for all before it, and acquires their payloads
-        // too.
-        std::uint32_t count = most;
-        while (count > 1 && !valid(head + std::uint64_t{count} * share)) count /= 2;
-        if (count <= 1 && !valid(head + 1)) return {};
-        // Relaxed is enough: the payloads are acquired through the sequences, and head_ hands over nothing else.
+        const auto ready = ready_.load(std::memory_order_acquire);
+        if (head >= ready) return {};  // or others have claimed beyond what this thread has seen appended
+        const auto waiting = ready - head;
+        const auto part =
+            std::max<std::uint64_t>((waiting + share - 1) / share, std::min<std::uint64_t>(least, waiting));
+        const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(part, most));
+        // Relaxed is enough: the payloads are acquired through ready_, and head_ hands over nothing else.
         if (!head_.compare_exchange_strong(head, head + count, std::memory_order_relaxed, std::memory_order_relaxed))
             return {};
         return {head + 1, count};
     }
 
+    /// The caller is about to claim: brings near for writing what it will look at first.
+    void fetch_to_claim() const noexcept { prefetch_write(&head_); }
+
     /// Claims this task alone, wherever it waits; those before it are given back. Empty when somebody has it.
     Claim claim_exactly(std::uint64_t number) noexcept {
         auto head = head_.load(std::memory_order_relaxed);
         while (head < number) {
-            if (!valid(number)) return {};
+            if (number > ready_.load(std::memory_order_acquire)) return {};
             // Counted before they leave the head: nobody may find nothing here and go to sleep.
             const auto before = number - head - 1;
             const bool alone = returned_.fetch_add(before, std::memory_order_relaxed) == 0;
@@ -253,10 +263,6 @@ class PendingRing {
         return slots_[where].sequence.load(std::memory_order_relaxed) >> 1;
     }
 
-    bool valid(std::uint64_t number) const noexcept {
-        return record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
-    }
-
     // Written once.
     RecordType* slots_;
     DoneType* done_;
@@ -268,8 +274,9 @@ class PendingRing {
     alignas(128) std::uint64_t tail_ = 0;  ///< tasks appended
     std::uint64_t room_until_ = 0;         ///< slots are known to be free until this many tasks have been appended
     std::uint64_t free_from_ = 0;          ///< all tasks up to here are known to be complete
-    // The claimants'.
+    // The claimants', and what the owner tells them.
     alignas(128) typename Policy::template Atomic<std::uint64_t> head_{0};  ///< tasks claimed
+    typename Policy::template Atomic<std::uint64_t> ready_{0};              ///< owner: tasks appended
     typename Policy::template Atomic<std::uint64_t> returned_{0};           ///< tasks given back, or about to be
     typename Policy::template Atomic<std::uint64_t> oldest_returned_{1};    ///< about
 };
