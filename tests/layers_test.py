@@ -15,7 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 TABLE = re.compile(r"^//\s.*?([a-z_]+\.hp*)$", re.MULTILINE)
 
 # Bottom to top.
-LAYERS = ["trace", "machine", "process", "channel", "store", "message", "task", "stream", "language"]
+LAYERS = ["trace", "machine", "process", "wire", "channel", "store", "message", "task", "stream", "language", "nodes"]
 RANK = {layer: rank for rank, layer in enumerate(LAYERS)}
 EVERYTHING = "penstock.hpp"  # includes all that users include, so nothing inside the library includes it
 

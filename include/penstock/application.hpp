@@ -99,6 +99,10 @@ class Application {
     void build(GraphBuilder& graph) const;
     /// Runs it. Returns at once. Throws as Graph::start() does.
     ApplicationRun start(Machine& machine, const RunOptions& options = {}) const;
+    /// The same over the nodes of a cluster.
+    ApplicationRun start(Cluster& cluster, const RunOptions& options = {}) const;
+    /// The groups of nodes that it asks for, for a Cluster.
+    const std::vector<Nodes>& nodes() const noexcept;
 
     /// The same components, streams, options, rules, timers and events, in the same order.
     friend bool operator==(const Application& one, const Application& other);

@@ -57,6 +57,8 @@ class ApplicationBuilder {
     void timer(const std::string& event, double after, double every = 0);
     /// What a component sends at its event output ("component.output") is this event. Throws UsageError.
     void signal(const std::string& from, const std::string& event);
+    /// A group of nodes that it asks for, by which FilterOptions::nodes calls it.
+    void nodes(const Nodes& group);
 
     /// Values by the names of settings.
     using Settings = std::vector<std::pair<std::string, ParameterValue>>;

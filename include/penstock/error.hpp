@@ -108,6 +108,12 @@ struct MachineGone : UsageError {
     using UsageError::UsageError;
 };
 
+/// Connections between machines need OpenSSL 3, and it is not there. what() says what to install.
+class OpenSslMissing : public Error {
+  public:
+    using Error::Error;
+};
+
 /// The operating system refused something that Penstock needs (memory, a thread, a descriptor).
 class SystemError : public Error {
   public:

@@ -27,6 +27,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -158,6 +159,20 @@ struct FilterKind {
     virtual Maker write_down(carried::Encoder&) const {
         throw carried::NotCarried("filters of this kind are made in the program only");
     }
+    /// How an interpreter of a language makes it on another machine: which language, and what that needs. Nothing: it
+    /// does not.
+    struct Recipe {
+        std::string form;
+        std::string name;
+        std::vector<std::byte> bytes;
+    };
+    virtual std::optional<Recipe> recipe() const { return std::nullopt; }
+    using RecipeReader = std::shared_ptr<const FilterKind> (*)(const Recipe&);
+    /// Has kinds of this form made by `reader`, to the program's end.
+    static void read_recipes(const std::string& form, RecipeReader reader);
+    /// Throws UsageError when nobody here reads that form.
+    static std::shared_ptr<const FilterKind> of_recipe(const Recipe& recipe);
+
     bool may_be_copied = false;
     bool on_any_input = false;
     bool external = false;  ///< the program's own end of a stream

@@ -24,6 +24,7 @@
 
 namespace penstock {
 
+class Cluster;
 class Edit;
 class Machine;
 class Run;
@@ -166,7 +167,9 @@ class GraphBuilder {
     /// For Graph and Edit.
     explicit GraphBuilder(std::unique_ptr<streaming::Model> model);
     ~GraphBuilder();
-    /// For Graph and Edit.
+
+  public:
+    /// For the layers themselves.
     streaming::Model& model() const noexcept { return *model_; }
 
     /// An output and an input.
@@ -193,6 +196,8 @@ class Graph : public GraphBuilder {
     /// Checks everything, then runs it on the machine's targets. Returns at once. Throws GraphError, and nothing has
     /// started then; UsageError when the graph runs already or RunOptions::name is taken.
     Run start(Machine& machine, const RunOptions& options = {});
+    /// The same over the nodes of a cluster (cluster.hpp), which must be there as long as the run. Throws NodeDied too.
+    Run start(Cluster& cluster, const RunOptions& options = {});
 };
 
 }  // namespace penstock

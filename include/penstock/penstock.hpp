@@ -29,6 +29,7 @@
 //   spread one firing over many targets                         spread.hpp
 //   pass values other than plain bytes to filters in processes  carried.hpp
 //   read what a run has done                                    stream_statistics.hpp
+//   run a graph on several machines                             cluster.hpp
 //   catch what goes wrong in a graph                            stream_error.hpp
 //   keep any struct with ports as a filter                      filter.hpp
 //   make filters whose ports are known at run time only         described_filter.hpp
@@ -85,6 +86,7 @@
 #include "penstock/call_options.hpp"
 #include "penstock/carried.hpp"
 #include "penstock/chain.hpp"
+#include "penstock/cluster.hpp"
 #include "penstock/component_classes.hpp"
 #include "penstock/components.hpp"
 #include "penstock/condition.hpp"

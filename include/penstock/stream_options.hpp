@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,6 +70,33 @@ enum class OnFailure {
     go_on,
 };
 
+/// What a node must have. Engines that manage resources look at it; others do not.
+struct NodeNeeds {
+    double cpus = 0;
+    std::uint64_t memory = 0;  ///< bytes
+    std::map<std::string, double> resources{};
+    friend bool operator==(const NodeNeeds&, const NodeNeeds&) = default;
+};
+
+/// A group of nodes, to which filters go by FilterOptions::nodes.
+struct Nodes {
+    std::string name;
+    int count = 1;
+    NodeNeeds needs{};
+    friend bool operator==(const Nodes&, const Nodes&) = default;
+};
+
+/// What happens when a node of a cluster dies on which copies of a filter run (docs/nodes.md).
+enum class OnNodeLoss {
+    stop,  ///< the run is stopped, and finish() throws NodeDied
+    /// Another node takes its place. Buffers that were there are lost, counted and named (Run::lost).
+    lose,
+    /// Another node takes its place, and what was there is sent again: nothing is lost or repeated. For filters that
+    /// may be copied and have no state, one input and one output: a firing may run twice, and its result is delivered
+    /// once.
+    replay,
+};
+
 /// How a filter runs.
 struct FilterOptions {
     /// As many copies as the pressure at the filter asks for: from one to one for each target and one more, for the
@@ -104,6 +132,12 @@ struct FilterOptions {
     /// Those of an output that is not named here are called as the output.
     std::vector<std::pair<std::string, std::string>> events{};
 
+    /// The name of a group of nodes that runs the copies in turn (Cluster); empty: the program does.
+    std::string nodes{};
+    OnNodeLoss on_node_loss = OnNodeLoss::stop;
+
+    /// Is it known what became of each buffer that was sent to it?
+    bool tracked() const noexcept { return on_node_loss != OnNodeLoss::stop; }
     /// Only a machine whose targets are worker processes can run it.
     bool needs_process() const noexcept { return isolation == Isolation::process || time_limit.count() != 0; }
     /// It fires in the program, wherever the targets are.

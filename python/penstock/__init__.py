@@ -34,6 +34,7 @@ from penstock._core import (
 from penstock.applications import Application, ApplicationRun
 from penstock.body import compiled
 from penstock.builder import AUTOMATIC
+from penstock.cluster import Cluster, Nodes
 from penstock.component_classes import load_components, register_component
 from penstock.errors import *  # noqa: F403 - each of them is raised
 from penstock.filters import Event, Filter, Port, Setting, Tagged, Tags, filter, tags  # noqa: A004 - the word of C++
@@ -48,10 +49,11 @@ _free_threading.tell_if_it_came_back(_lock_was_off)
 
 __all__ = [
     "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun",
-    "CannotCarryOver", "Chain", "ComponentWarning", "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error",
+    "CannotCarryOver", "Chain", "Cluster", "ComponentWarning", "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error",
     "Event", "Filter", "FilterFailed", "Flag", "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut",
     "InvalidGrant", "InvalidMessage", "JoinRefused", "LibraryRefused", "Machine", "MachineGone", "MembersMissing", "Membership",
-    "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Node", "Out",
+    "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Node", "NodeDied",
+    "Nodes", "OpenSslMissing", "Out",
     "OutOfBounds", "Port", "PredecessorFailed", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft",
     "RankLost", "Reader", "Recording", "Region", "Remote", "RemoteCounter", "RemoteException", "RemoteFlag", "Request",
     "Resident", "Run", "RunEnded", "Setting", "SettingError", "SharedMutex", "Snapshot", "StateLost", "Status", "StreamFull",

@@ -11,6 +11,7 @@ from typing import Self
 
 from penstock import _core
 from penstock.builder import Value
+from penstock.cluster import Cluster, Nodes, where
 from penstock.errors import UsageError
 from penstock.filters import Event
 from penstock.runs import Run, event_of
@@ -82,9 +83,14 @@ class Application(_core.Application):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def start(self, machine: "_core.Machine", *, name: str = "") -> "ApplicationRun":
-        """Runs it on the machine's targets. Returns at once. name: as for Graph.start(). Raises what that raises."""
-        return ApplicationRun(self._start(machine, name))
+    def nodes(self) -> "dict[str, Nodes]":
+        """The groups of nodes that it asks for: Cluster(..., **application.nodes())."""
+        return {name: Nodes(count, cpus=cpus, memory=memory) for name, count, cpus, memory in self._nodes()}
+
+    def start(self, machine: "_core.Machine | Cluster", *, name: str = "") -> "ApplicationRun":
+        """Runs it on the machine's targets, or over the nodes of a cluster. Returns at once. name: as for Graph.start(). Raises what that raises."""
+        machine, cluster = where(machine)
+        return ApplicationRun(self._start(machine, name, cluster))
 
 
 class ApplicationRun(_core.ApplicationRun):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, Unpack
 
 from penstock import _core
-from penstock.descriptions import OnFailure, Policy, WhenFull
+from penstock.descriptions import OnFailure, OnNodeLoss, Policy, WhenFull
 from penstock.errors import UsageError
 from penstock.filters import Filter, Isolation
 from penstock.nodes import NamedPort, Node, Reader, Writer
@@ -77,6 +77,8 @@ class Builder(ABC):
         settings: Mapping[str, Value] | None = None,
         isolation: Isolation | None = None,
         time_limit: float | None = None,
+        nodes: str = "",
+        on_node_loss: OnNodeLoss = "stop",
     ) -> Node:
         """A filter.
 
@@ -90,13 +92,15 @@ class Builder(ABC):
         settings: other first values
         isolation: other than the filter's own
         time_limit: seconds that a firing may take in a worker interpreter
+        nodes: the group of nodes of a Cluster that runs the copies in turn; empty: the program does
+        on_node_loss: what happens when one of them dies: 'stop', 'lose' (and go on), 'replay' (send again what was there)
         """
         if not isinstance(filter, Filter):
             raise UsageError(f"{filter!r} is no filter: say which ports it has, with penstock.filter(..., inputs=..., outputs=...)")
         node = Node(self._prefix + name, filter.inputs, filter.outputs)
         kind = filter._kind(arguments, isolation, time_limit, settings)  # noqa: SLF001 - the package's own
         where = {"targets": list(targets), "near": self._named(near)}
-        return self._add(node, kind, copies=copies, on_failure=on_failure, pool=pool, **where)
+        return self._add(node, kind, copies=copies, on_failure=on_failure, pool=pool, nodes=nodes, on_node_loss=on_node_loss, **where)
 
     def _named(self, filter: str | Node) -> str:  # noqa: A002 - the word of C++
         return filter.name if isinstance(filter, Node) else self._prefix + filter if filter else ""

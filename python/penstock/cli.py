@@ -74,6 +74,30 @@ def machine() -> None:
 
 
 @app.command()
+def agent(
+    library: written.Library = None,
+    load: Annotated[list[str] | None, typer.Option(help="A Python module that registers components; may be repeated.")] = None,
+) -> None:
+    """Runs as one node of a cluster (docs/nodes.md), until the program that made the cluster ends it. Reads the invitation that the program has
+    printed; a program that starts agents itself gives it in the environment."""
+    import importlib
+    import sys
+
+    from penstock.cluster import INVITATION
+
+    invitation = os.environ.pop(INVITATION, None)
+    if invitation is None:
+        if sys.stdin.isatty():
+            console.print("The invitation, which the program has printed as one line:")
+        invitation = sys.stdin.readline()
+    for path in library or []:
+        load_components(path)
+    for module in load or []:
+        importlib.import_module(module)
+    raise typer.Exit(_core.run_agent(invitation.strip()))
+
+
+@app.command()
 def gallery(name: Annotated[str | None, typer.Argument(help="An application; without one, all are listed.")] = None) -> None:
     """The applications, in the order in which to read them; or the ways and settings of one."""
     if name is not None:

@@ -8,6 +8,7 @@ from penstock.filters import Setting
 Policy = Literal["demand_driven", "round_robin", "random", "broadcast", "by_key", "chosen"]
 WhenFull = Literal["wait", "drop_oldest", "drop_newest", "fail"]
 OnFailure = Literal["stop", "go_on"]
+OnNodeLoss = Literal["stop", "lose", "replay"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class FilterDescription:
     targets: list[int]
     near: str
     on_failure: OnFailure
+    nodes: str
+    on_node_loss: OnNodeLoss
     pool: int
     may_be_copied: bool
     on_any_input: bool

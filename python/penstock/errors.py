@@ -47,6 +47,23 @@ class ComponentWarning(UserWarning):
     """A component class of an installed package is left out, or hidden by that of another one."""
 
 
+class NodeDied(Error):
+    """A node of a cluster died, or could not be had, and the run cannot go on without it.
+
+    node: as in 'decoders.2'
+    filters: names of those that ran there
+    buffers: that were there or on their way
+    """
+
+    node: str = ""
+    filters: list[str] = []  # noqa: RUF012 - each error has its own
+    buffers: int = 0
+
+
+class OpenSslMissing(Error):
+    """Connections between machines need OpenSSL, and it was not found."""
+
+
 class TaskFailed(Error):
     """A task ended by an exception; `__cause__` is that exception."""
 

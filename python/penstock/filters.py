@@ -3,6 +3,7 @@
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -117,6 +118,7 @@ class Filter:
         """For one filter of a graph."""
         spec, body = dict(self._declared), self._body
         isolation = isolation or spec["isolation"]
+        spec["recipe"] = functools.partial(_recipe, self, arguments, isolation, time_limit, settings)
         if isolation not in ("thread", "process"):
             raise UsageError(f"isolation is 'thread' or 'process', not {isolation!r}")
         if time_limit is not None and isolation != "process":
@@ -153,6 +155,25 @@ class Filter:
             called = functools.partial(body, *arguments) if arguments else body
             make = lambda: called  # noqa: E731
         return _core.FilterKind.of(spec | {"make": make})
+
+
+def _recipe(made: Filter, arguments: tuple[Any, ...], isolation: str, time_limit: float | None, settings: Any) -> tuple[str, bytes]:
+    """What the interpreter of another node makes the filter of: which interpreter it must be, and everything pickled."""
+    if isolation == "process":
+        raise UsageError(f"{made!r} runs in worker interpreters, which nodes do not have yet: leave isolation='process' out")
+    if isinstance(made._body, _core.Body):  # noqa: SLF001 - the same file
+        raise UsageError(f"{made!r} is a compiled body, whose code cannot travel: use a component, or a Python function that calls it")
+    import cloudpickle
+
+    try:
+        return python_version(), cloudpickle.dumps((made, arguments, settings))
+    except Exception as error:
+        raise UsageError(f"{made!r} cannot travel to another node: {error}") from error
+
+
+def python_version() -> str:
+    """Interpreters of one version can read one another's pickled functions."""
+    return f"{sys.implementation.name} {sys.version_info.major}.{sys.version_info.minor}"
 
 
 class _Generated:

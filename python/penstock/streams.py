@@ -19,6 +19,7 @@ from typing import Any, Self
 from penstock import _core
 from penstock.applications import Folders, Settings, settings_as_text
 from penstock.builder import Builder, carry_out
+from penstock.cluster import Cluster, where
 from penstock.descriptions import Description
 from penstock.nodes import Node
 from penstock.runs import Run
@@ -61,8 +62,8 @@ class Graph(Builder):
         """Writes the graph to a file, for `penstock draw`. Raises SystemError."""
         self._graph.save(fspath(path))
 
-    def start(self, machine: "_core.Machine", *, name: str = "") -> Run:
-        """Checks everything, then runs it on the machine's targets. Returns at once.
+    def start(self, machine: "_core.Machine | Cluster", *, name: str = "") -> Run:
+        """Checks everything, then runs it on the machine's targets, or over the nodes of a cluster. Returns at once.
 
         name: under which `penstock top`, `draw` and `send` of the same user find the run; empty: what PENSTOCK_NAME in the environment
             says, and when that is not set, they do not
@@ -70,6 +71,7 @@ class Graph(Builder):
         Raises GraphError, with everything that is wrong, and nothing has started then; UsageError when the graph runs already, or the
         name is taken.
         """
+        machine, cluster = where(machine)
         if not self._graph.running():  # else it is refused, and the filters stay on the machine where they run
             self._bind(machine)
-        return Run(self._graph.start(machine, name))
+        return Run(self._graph.start(machine, name, cluster))

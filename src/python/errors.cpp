@@ -4,6 +4,7 @@
 #include <typeinfo>
 
 #include "machine/said_by.hpp"
+#include "penstock/cluster.hpp"
 #include "penstock/components.hpp"
 #include "penstock/isolation.hpp"
 #include "penstock/join.hpp"
@@ -119,6 +120,7 @@ std::vector<ErrorClass>& error_classes() {
         error_class<TaskFailed>("task", &TaskFailed::task, "target", &TaskFailed::target, "others", &TaskFailed::others,
                                 "__cause__", &TaskFailed::cause),
         error_class<SystemError>("number", &SystemError::number),
+        error_class<NodeDied>("node", &NodeDied::node, "filters", &NodeDied::filters, "buffers", &NodeDied::buffers),
         error_class<RankDied>("rank", &RankLost::rank, "pid", &RankDied::pid, "exit_code", &RankDied::exit_code,
                               "signal", &RankDied::signal),
         error_class<RankLeft>("rank", &RankLost::rank, "failed", &RankLeft::failed),
@@ -147,9 +149,9 @@ std::vector<ErrorClass>& error_classes() {
         error_class<PredecessorFailed>("predecessor", &PredecessorFailed::predecessor, "__cause__",
                                        &PredecessorFailed::cause),
         error_class<LibraryRefused>("path", &LibraryRefused::path, "reason", &library_reason),
-        &plain_error<WorkersLost, RankEnded, ElementError, UnreadableRemote, StreamStalled, StreamFull, RunEnded,
-                     BufferOverrun, TaskCancelled, QueueFull, NestingTooDeep, WouldDeadlock, MachineGone, BodyError,
-                     UsageError, Error>,
+        &plain_error<OpenSslMissing, WorkersLost, RankEnded, ElementError, UnreadableRemote, StreamStalled, StreamFull,
+                     RunEnded, BufferOverrun, TaskCancelled, QueueFull, NestingTooDeep, WouldDeadlock, MachineGone,
+                     BodyError, UsageError, Error>,
     };
     return classes;
 }

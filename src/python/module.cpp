@@ -30,5 +30,6 @@ NB_MODULE(_core, module) {
     bind_filter_kind(module);
     bind_stream_end(module);
     bind_stream_graph(module);
+    bind_cluster(module);
     bind_stream_run(module);
 }

@@ -31,6 +31,7 @@ bool Elaboration::run(const Element& root) {
     variables_ = scope.variables;
     body(root, scope);
     timers(root, scope);
+    nodes(root, scope);
     if (too_many_) return false;
     for (const auto& pending : pending_streams_) join(pending);
     for (const auto& pending : pending_signals_) join(pending);
@@ -204,6 +205,33 @@ void Elaboration::timers(const Element& root, const Environment& scope) {
         const auto nanoseconds = [](double seconds) { return std::chrono::nanoseconds(std::llround(seconds * 1e9)); };
         plan_.timers.push_back({event, nanoseconds(after ? *after : *every), nanoseconds(every.value_or(0))});
     }
+}
+
+void Elaboration::nodes(const Element& root, const Environment& scope) {
+    for (const auto& child : root.children) {
+        if (child.name != "nodes") continue;
+        Nodes group;
+        group.name = name(child, "name", scope);
+        if (group.name.empty()) continue;
+        if (std::ranges::find(plan_.nodes, group.name, &Nodes::name) != plan_.nodes.end())
+            error(child.place_of("name"), "two groups of nodes are called " + in_quotes(group.name));
+        group.count = static_cast<int>(number<std::int64_t>(child, "count", scope, 1, 4096).value_or(1));
+        group.needs.cpus = number<double>(child, "cpus", scope, 0, 4096).value_or(0);
+        group.needs.memory = static_cast<std::uint64_t>(
+            number<std::int64_t>(child, "memory", scope, 0, std::int64_t{1} << 50).value_or(0));
+        plan_.nodes.push_back(std::move(group));
+    }
+    for (const auto& component : plan_.components)
+        if (const auto& wanted = component.options.nodes;
+            !wanted.empty() && std::ranges::find(plan_.nodes, wanted, &Nodes::name) == plan_.nodes.end())
+            findings_.push_back({Finding::Kind::error, component.where,
+                                 "there is no <nodes> called " + in_quotes(wanted) + hint(wanted, names_of_nodes())});
+}
+
+std::vector<std::string> Elaboration::names_of_nodes() const {
+    std::vector<std::string> names;
+    for (const auto& group : plan_.nodes) names.push_back(group.name);
+    return names;
 }
 
 Understood understood(const Element& root, const ApplicationOptions& options, std::vector<Finding>& findings) {

@@ -76,6 +76,8 @@ class Elaboration {
     std::optional<Variable> parameter(const Element& element, const GivenText* given, const SourcePlace& caller,
                                       const Environment& scope);
     void timers(const Element& root, const Environment& scope);
+    void nodes(const Element& root, const Environment& scope);
+    std::vector<std::string> names_of_nodes() const;
 
     // ---- elaboration_values.cpp: attributes ----
     /// Nothing where the attribute is not there, or is wrong, which has been said.

@@ -115,6 +115,8 @@ FilterOptions Elaboration::filter_options(const Element& element, const Environm
     if (const auto way = choice(element, "isolation", scope, isolation_words, std::size(isolation_words));
         way < std::size(isolation_words))
         options.isolation = static_cast<Isolation>(way);
+    options.nodes = name(element, "nodes", scope);
+    options.on_node_loss = static_cast<OnNodeLoss>(choice(element, "on-node-loss", scope, on_node_loss_words, 0));
     constexpr double longest = 27 * 60;
     if (const auto limit = number<double>(element, "time-limit", scope, 1e-3, longest))
         options.time_limit = std::chrono::nanoseconds(std::llround(*limit * 1e9));

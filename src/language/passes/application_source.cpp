@@ -10,7 +10,8 @@ namespace {
 
 /// Attributes whose expressions the program calculates; all others have their values in it.
 constexpr std::string_view calculated_attributes =
-    "set.value on.value component.copies component.pool stream.capacity stream.capacity-bytes timer.after timer.every";
+    "set.value on.value component.copies component.pool nodes.count nodes.memory stream.capacity stream.capacity-bytes "
+    "timer.after timer.every";
 
 bool is_fixed(const Element& element, const Attribute& attribute) {
     if (element.name == "on" && attribute.name == "value" && names_in(attribute.value).contains("event")) return true;
@@ -44,6 +45,8 @@ class Source {
         std::string body;
         for (const auto& child : work_.root().children)
             if (child.name == "event") body += "    app.event(" + quoted(child, "name") + ");\n";
+        for (const auto& child : work_.root().children)
+            if (child.name == "nodes") body += nodes(child);
         parts(work_.root(), "    ", body);
         for (const auto& child : work_.root().children)
             if (child.name == "timer")
@@ -114,6 +117,20 @@ class Source {
         return "(" + text + ").number(" + cpp_text(attribute) + ", 0, 1e9)";
     }
 
+    std::string nodes(const Element& group) {
+        std::string text = "    app.nodes({.name = " + quoted(group, "name");
+        if (group.attribute("count") != nullptr)
+            text += ", .count = static_cast<int>(" + integer(group, "count", 1, "4'096") + ")";
+        if (group.attribute("cpus") != nullptr || group.attribute("memory") != nullptr) {
+            text += ", .needs = {";
+            if (group.attribute("cpus") != nullptr) text += ".cpus = " + value(group, "cpus") + ", ";
+            if (group.attribute("memory") != nullptr)
+                text += ".memory = static_cast<std::uint64_t>(" + integer(group, "memory", 0, "1LL << 50") + ")";
+            text += "}";
+        }
+        return text + "});\n";
+    }
+
     std::string options_of(const Element& component) {
         std::vector<std::string> all;
         if (const auto* const copies = component.attribute("copies")) {
@@ -135,6 +152,9 @@ class Source {
         if (component.attribute("isolation") != nullptr)
             all.push_back(value(component, "isolation") == "process" ? ".isolation = Isolation::process"
                                                                      : ".isolation = Isolation::none");
+        if (component.attribute("nodes") != nullptr) all.push_back(".nodes = " + quoted(component, "nodes"));
+        if (const auto loss = value(component, "on-node-loss"); !loss.empty())
+            all.push_back(".on_node_loss = OnNodeLoss::" + loss);
         return listed(all);
     }
     std::string size(const Element& element, std::string_view attribute, const char* most) {
@@ -189,7 +209,7 @@ class Source {
     }
     void component(const Element& element, const std::string& indent, std::string& out) {
         constexpr std::string_view known =
-            "name class copies targets target-classes near on-failure pool isolation time-limit doc";
+            "name class copies targets target-classes near on-failure pool isolation time-limit nodes on-node-loss doc";
         for (const auto& each : element.attributes)
             if (!stands_in_list(known, each.name))
                 throw UsageError("a program cannot say " + in_quotes(each.name) + " of a component yet: take it from " +

@@ -126,6 +126,11 @@ void ApplicationBuilder::signal(const std::string& from, const std::string& even
     state_->plan->signals.push_back({component, output, state_->plan->event_named(event), state_->place()});
 }
 
+void ApplicationBuilder::nodes(const Nodes& group) {
+    if (!language::is_name(group.name)) throw UsageError(in_quotes(group.name) + " is no name of a group of nodes");
+    state_->plan->nodes.push_back(group);
+}
+
 ApplicationBuilder::Rule ApplicationBuilder::on(const std::string& event) {
     return {*this, state_->plan->event_named(event)};
 }

@@ -25,6 +25,7 @@ std::string label(const PlanComponent& component) {
     if (!options.targets.empty())
         text += "\non target " + language::list_of(options.targets, ", ", language::number_text);
     if (!options.target_classes.empty()) text += "\non " + language::list_of(options.target_classes, ", ");
+    if (!options.nodes.empty()) text += "\non nodes " + options.nodes;
     if (options.isolation) text += options.stays_in_program() ? "\nin the program" : "\nin a worker process";
     return dot_text(text);
 }

@@ -125,7 +125,7 @@ bool same(const Plan& a, const Plan& b) {
                one.component == other.component && one.settings == other.settings && one.formula == other.formula &&
                same(a, one.of, b, other.of);
     };
-    return a.name == b.name && a.events == b.events && a.timers == b.timers &&
+    return a.name == b.name && a.events == b.events && a.timers == b.timers && a.nodes == b.nodes &&
            std::ranges::equal(a.components, b.components, same_components) &&
            std::ranges::equal(a.streams, b.streams, same_streams) &&
            std::ranges::equal(a.options, b.options, same_options) && std::ranges::equal(a.rules, b.rules, same_rules);

@@ -14,6 +14,7 @@ namespace penstock::language {
 inline constexpr auto& policy_words = streaming::Spelt<streaming::policy_names, '-'>::words;
 inline constexpr auto& when_full_words = streaming::Spelt<streaming::when_full_names, '-'>::words;
 inline constexpr auto& on_failure_words = streaming::Spelt<streaming::on_failure_names, '-'>::words;
+inline constexpr auto& on_node_loss_words = streaming::Spelt<streaming::on_node_loss_names, '-'>::words;
 inline constexpr std::string_view isolation_words[] = {"thread", "process"};
 inline constexpr std::string_view type_words[] = {"boolean", "integer", "number", "text"};  ///< of SettingValue
 inline const SettingValue values_by_type[] = {false, std::int64_t{0}, 0.0, std::string()};
@@ -103,6 +104,7 @@ struct Plan {
     std::vector<PlanRule> rules;
     std::vector<PlanTimer> timers;
     std::vector<PlanSignal> signals;
+    std::vector<Nodes> nodes;
     std::vector<std::string> events;
     std::vector<Finding> warnings;
 

@@ -64,6 +64,8 @@ std::vector<std::pair<std::string, bool>> Application::options() const {
     return all;
 }
 
+const std::vector<Nodes>& Application::nodes() const noexcept { return plan_->nodes; }
+
 bool Application::needs_processes() const noexcept {
     return std::ranges::any_of(plan_->components, [](const auto& each) { return each.options.needs_process(); });
 }

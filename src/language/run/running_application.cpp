@@ -13,9 +13,11 @@ namespace penstock {
 namespace language {
 namespace {
 
-Run started(const Plan& plan, Graph& graph, Machine& machine, const RunOptions& options) {
+/// `where`: a machine or a cluster.
+template <class Where>
+Run started(const Plan& plan, Graph& graph, Where& where, const RunOptions& options) {
     build(plan, plan.initial(), graph);
-    return graph.start(machine, options);
+    return graph.start(where, options);
 }
 
 void put(Settings& settings, const std::pair<std::string, SettingValue>& given) {
@@ -26,9 +28,10 @@ void put(Settings& settings, const std::pair<std::string, SettingValue>& given) 
 }  // namespace
 
 struct RunningApplication {
-    RunningApplication(std::shared_ptr<const Plan> of, Machine& machine, const RunOptions& options)
+    template <class Where>
+    RunningApplication(std::shared_ptr<const Plan> of, Where& where, const RunOptions& options)
         : plan(std::move(of)), on(plan->initial()), components(plan->components),
-          run(started(*plan, graph, machine, options)) {
+          run(started(*plan, graph, where, options)) {
         if (!plan->rules.empty()) run.listen([this](const Event& event) { return take(event); });
         // Without rules too: filters may wait for them.
         for (const auto& timer : plan->timers) run.send_after(timer.after, {timer.event, true}, "", timer.every);
@@ -192,6 +195,10 @@ ApplicationRun::~ApplicationRun() {
 
 ApplicationRun Application::start(Machine& machine, const RunOptions& options) const {
     return ApplicationRun(std::make_unique<language::RunningApplication>(plan_, machine, options));
+}
+
+ApplicationRun Application::start(Cluster& cluster, const RunOptions& options) const {
+    return ApplicationRun(std::make_unique<language::RunningApplication>(plan_, cluster, options));
 }
 
 Run& ApplicationRun::run() noexcept { return state_->run; }

@@ -15,14 +15,15 @@ struct Rule {
 
 #define PENSTOCK_BODY "component stream use repeat parallel manager option event signal"  // undefined below
 constexpr Rule rules[] = {
-    {"application", "name", "xmlns doc", "parameter include group timer " PENSTOCK_BODY},
+    {"application", "name", "xmlns doc", "parameter include group timer nodes " PENSTOCK_BODY},
     {"library", "", "xmlns name doc", "include group"},
     {"include", "file", "", ""},
     {"parameter", "name type", "default least most unit doc", ""},
     {"group", "name", "doc", "parameter input output " PENSTOCK_BODY},
     {"input", "name to", "", ""},
     {"output", "name from", "", ""},
-    {"component", "name class", "copies targets target-classes near on-failure pool isolation time-limit doc", "set"},
+    {"component", "name class",
+     "copies targets target-classes near on-failure pool isolation time-limit nodes on-node-loss doc", "set"},
     {"set", "name value", "unit", ""},
     {"stream", "from to", "capacity capacity-bytes policy when-full ordered fuse feedback name", ""},
     {"use", "name group", "doc", "set"},
@@ -31,6 +32,7 @@ constexpr Rule rules[] = {
     {"event", "name", "doc", ""},
     {"signal", "from event", "", ""},
     {"timer", "event", "after every", ""},
+    {"nodes", "name", "count cpus memory doc", ""},
     {"manager", "", "name doc", "on option"},
     {"on", "event", "enable disable toggle component setting value unit class least most is", "set"},
     {"option", "name", "initially doc", "otherwise " PENSTOCK_BODY},

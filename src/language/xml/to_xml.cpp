@@ -65,6 +65,8 @@ Element& add_component(Element& owner, const std::string& name, const std::strin
     set_number(made, "pool", options.pool);
     if (options.isolation) set_plain(made, "isolation", isolation_words[static_cast<std::size_t>(*options.isolation)]);
     if (options.time_limit.count() != 0) set_seconds(made, "time-limit", options.time_limit);
+    if (!options.nodes.empty()) set_plain(made, "nodes", options.nodes);
+    set_word(made, "on-node-loss", options.on_node_loss, OnNodeLoss::stop, on_node_loss_words);
     return made;
 }
 
@@ -133,6 +135,13 @@ class Writing {
         body(root, all, 0);
         for (const auto& signal : plan_.signals)
             if (plan_.components[signal.component].conditions.empty()) add_signal(root, signal);
+        for (const auto& group : plan_.nodes) {
+            auto& made = add(root, "nodes");
+            set_plain(made, "name", group.name);
+            if (group.count != 1) set_plain(made, "count", std::to_string(group.count));
+            if (group.needs.cpus != 0) set_plain(made, "cpus", text_of(group.needs.cpus));
+            if (group.needs.memory != 0) set_plain(made, "memory", std::to_string(group.needs.memory));
+        }
         for (const auto& timer : plan_.timers) {
             auto& made = add(root, "timer");
             set_plain(made, "event", timer.event);

@@ -175,9 +175,18 @@ void bind_language(nb::module_& module) {
             "draw", [](const Application& self) { return drawing_of(self); },
             "In the language of graphviz (`dot -Tsvg`).")
         .def("_equals", [](const Application& self, const Application& other) { return self == other; })
-        .def("_start", [](const Application& self, nb::object machine, const std::string& name) {
+        .def("_nodes",
+             [](const Application& self) {
+                 nb::list all;
+                 for (const auto& group : self.nodes())
+                     all.append(nb::make_tuple(group.name, group.count, group.needs.cpus, group.needs.memory));
+                 return all;
+             })
+        .def("_start", [](const Application& self, nb::object machine, const std::string& name, nb::object cluster) {
+            Cluster* const over = cluster_in(cluster);
             return PythonApplicationRun{start_on(std::move(machine), [&](LiveRun& live) {
-                live.application.emplace(self.start(*live.machine, {.name = name}));
+                live.application.emplace(over != nullptr ? self.start(*over, {.name = name})
+                                                         : self.start(*live.machine, {.name = name}));
             })};
         });
     nb::class_<PythonApplicationRun> run(module, "ApplicationRun", "What penstock.ApplicationRun has from here.");

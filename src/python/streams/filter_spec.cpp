@@ -45,6 +45,7 @@ std::shared_ptr<FilterSpec> spec_of(const nb::dict& given) {
     spec->fills = nb::cast<bool>(given["fill"]);
     spec->in_place = nb::cast<bool>(given["in_place"]);
     spec->keeps_state = nb::cast<bool>(given["keeps_state"]);
+    spec->recipe = hold(given["recipe"]);
     spec->make = hold(given["make"]);
     spec->limit = std::chrono::nanoseconds(std::llround(nb::cast<double>(given["time_limit"]) * 1e9));
     return spec;
@@ -58,6 +59,17 @@ PythonKind kind_of(const nb::dict& given) {
 }
 
 }  // namespace
+
+std::optional<streaming::FilterKind::Recipe> pickled(const FilterSpec& spec) {
+    streaming::FilterKind::Recipe recipe{"python", {}, {}};
+    in_python([&] {
+        const auto [version, bytes] = nb::cast<std::tuple<std::string, nb::bytes>>((*spec.recipe)());
+        recipe.name = version;
+        const auto* const begin = static_cast<const std::byte*>(bytes.data());
+        recipe.bytes.assign(begin, begin + bytes.size());
+    });
+    return recipe;
+}
 
 bool interrupted_in_filter() noexcept { return std::exchange(interrupted, false); }
 

@@ -22,11 +22,15 @@ struct FilterSpec {
     /// The buffer of each input is written, and becomes that of the output with its number
     bool in_place = false;
     bool keeps_state = false;           ///< an object of a class: settings are its attributes
+    HeldObject recipe{};                ///< called for what another interpreter makes the filter of, pickled
     HeldObject make{};                  ///< called for each copy: what is called in each firing
     std::chrono::nanoseconds limit{0};  ///< in worker interpreters: longest firing
 
     const std::string& type() const noexcept { return description.type; }
 };
+
+/// How another interpreter makes it. Throws UsageError where it cannot be pickled.
+std::optional<streaming::FilterKind::Recipe> pickled(const FilterSpec& spec);
 
 /// What all three kinds do: inputs are read before, and outputs are written after Python had its turn.
 class SpecFilter : public DescribedFilter {
@@ -71,6 +75,7 @@ struct SpecKind final : streaming::FilterKind {
     std::unique_ptr<streaming::AnyFilter> make() const override {
         return std::apply([this](const auto&... each) { return std::make_unique<Filter>(spec, each...); }, given);
     }
+    std::optional<Recipe> recipe() const override { return pickled(*spec); }
     const std::shared_ptr<const FilterSpec> spec;
     const std::tuple<Given...> given;
 };

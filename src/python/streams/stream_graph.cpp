@@ -72,6 +72,8 @@ FilterOptions filter_options_of(const nb::dict& given) {
     take(given, "near", options.near);
     take(given, "on_failure", options.on_failure, streaming::on_failure_names);
     take(given, "pool", options.pool);
+    take(given, "nodes", options.nodes);
+    take(given, "on_node_loss", options.on_node_loss, streaming::on_node_loss_names);
     return options;
 }
 
@@ -109,8 +111,10 @@ nb::dict object_of(const GraphDescription& description) {
                                ports_of(filter.outputs), "settings", list_of(filter.settings), "copies", options.copies,
                                "targets", options.targets, "near", options.near, "on_failure",
                                streaming::name_of(options.on_failure, streaming::on_failure_names).data(), "pool",
-                               options.pool, "may_be_copied", filter.may_be_copied, "on_any_input", filter.on_any_input,
-                               "of_program", filter.of_program));
+                               options.pool, "nodes", options.nodes, "on_node_loss",
+                               streaming::name_of(options.on_node_loss, streaming::on_node_loss_names).data(),
+                               "may_be_copied", filter.may_be_copied, "on_any_input", filter.on_any_input, "of_program",
+                               filter.of_program));
     }
     for (const auto& stream : description.streams) {
         const auto& options = stream.options;
@@ -154,9 +158,12 @@ void bind_stream_graph(nb::module_& module) {
         .def("description", [](PythonGraph& self) { return object_of(self.description()); })
         .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.description()); })
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.description()); })
-        .def("start", [](PythonGraph& self, nb::object machine, const std::string& name) {
-            return start_on(std::move(machine),
-                            [&](LiveRun& live) { live.of_graph.emplace(self.start(*live.machine, {.name = name})); });
+        .def("start", [](PythonGraph& self, nb::object machine, const std::string& name, nb::object cluster) {
+            Cluster* const over = cluster_in(cluster);
+            return start_on(std::move(machine), [&](LiveRun& live) {
+                live.of_graph.emplace(over != nullptr ? self.start(*over, {.name = name})
+                                                      : self.start(*live.machine, {.name = name}));
+            });
         });
 }
 

@@ -49,6 +49,9 @@ using Folders = std::vector<std::string>;
 /// null. Set by the gallery, where there is one.
 inline const char* (*known_text)(const std::string& path) = [](const std::string&) -> const char* { return nullptr; };
 
+/// The cluster behind a penstock.Cluster; null for None.
+Cluster* cluster_in(nb::handle cluster);
+void bind_cluster(nb::module_& module);
 void bind_stream_end(nb::module_& module);
 void bind_stream_graph(nb::module_& module);
 void bind_stream_run(nb::module_& module);

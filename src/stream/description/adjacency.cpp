@@ -47,7 +47,7 @@ std::vector<bool> Adjacency::passing_order_on(bool by_feedback) const {
         found.push_back(stream.from);
     };
     for (const auto& stream : model_.streams)
-        if (stream.options.ordered) mark(stream);
+        if (stream.options.ordered || model_.filter(stream.from)->options.tracked()) mark(stream);
     while (!found.empty()) {
         const auto filter = found.back();
         found.pop_back();
@@ -87,10 +87,12 @@ bool Adjacency::near_for_ever(const FilterModel& filter) const noexcept {
 }
 
 bool Adjacency::order_matters(std::uint64_t filter, std::size_t output) const noexcept {
-    if (!in_order_[model_.position(filter)]) return false;
+    const auto at = model_.position(filter);
+    if (!in_order_[at]) return false;
     return std::ranges::any_of(out_of(filter), [&](const StreamModel* stream) {
         return stream->output == output && !stream->options.feedback &&
-               (stream->options.ordered || in_order_[model_.position(stream->to)]);
+               (stream->options.ordered || model_.filters[at].options.tracked() ||
+                in_order_[model_.position(stream->to)]);
     });
 }
 

@@ -219,7 +219,8 @@ std::string text_of(const FilterDescription& filter, const FilterStatistics* fig
     std::string text = "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) +
                        ",\"copies\":" + std::to_string(filter.options.copies) + ",\"targets\":" +
                        list(filter.options.targets, [](int target) { return std::to_string(target); }) +
-                       ",\"near\":" + json_text(filter.options.near) + ",\"of_program\":" + text_of(filter.of_program) +
+                       ",\"near\":" + json_text(filter.options.near) + ",\"nodes\":" + json_text(filter.options.nodes) +
+                       ",\"of_program\":" + text_of(filter.of_program) +
                        ",\"may_be_copied\":" + text_of(filter.may_be_copied) + "," + streaming::json_of_parts(filter);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
     return text + "}";
@@ -257,9 +258,18 @@ std::string drawing_of(const GraphDescription& graph, const RunStatistics* figur
     text << "digraph penstock {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=white, "
             "fontname=\"sans-serif\", fontsize=12];\n"
             "  edge [fontname=\"sans-serif\", fontsize=10];\n";
-    Group all;
-    for (const auto& filter : graph.filters) all.add(filter);
-    all.draw(text, "", "  ", figures);
+    std::map<std::string, Group> all;  // by the nodes that run them
+    for (const auto& filter : graph.filters) all[filter.options.nodes].add(filter);
+    for (const auto& [nodes, group] : all) {
+        if (nodes.empty()) {
+            group.draw(text, "", "  ", figures);
+            continue;
+        }
+        text << "  subgraph " << dot_text("cluster nodes " + nodes) << " {\n    label=" << dot_text("nodes " + nodes)
+             << "; style=\"rounded,filled\"; color=gray50; fillcolor=aliceblue; fontname=\"sans-serif\";\n";
+        group.draw(text, "nodes " + nodes + "/", "    ", figures);
+        text << "  }\n";
+    }
     for (const auto& stream : graph.streams) draw_stream(text, stream, figures);
     text << "}\n";
     return text.str();

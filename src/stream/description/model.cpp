@@ -35,7 +35,7 @@ void check_filters(const Adjacency& adjacency, int targets, const Say& say) {
             wrong(" is to be near " + quoted(options.near) + ", which does not exist");
         if (adjacency.near_for_ever(filter)) wrong(" is to be near a filter that is to be near it");
         for (const int target : options.targets)
-            if (target < 0 || (targets >= 0 && target >= targets))
+            if (target < 0 || (targets >= 0 && target >= targets && options.nodes.empty()))
                 wrong(" is placed on target " + std::to_string(target) +
                       (targets >= 0 ? ", but the machine has " + std::to_string(targets) : ""));
         std::vector<std::string_view> ports, settings;

@@ -13,6 +13,7 @@ using Names = std::array<std::string_view, n>;
 inline constexpr Names<6> policy_names{"demand_driven", "round_robin", "random", "broadcast", "by_key", "chosen"};
 inline constexpr Names<4> when_full_names{"wait", "drop_oldest", "drop_newest", "fail"};
 inline constexpr Names<2> on_failure_names{"stop", "go_on"};
+inline constexpr Names<3> on_node_loss_names{"stop", "lose", "replay"};
 inline constexpr Names<3> removal_names{"finish", "hand_over", "discard"};
 
 template <class Choice, std::size_t n>
@@ -22,6 +23,7 @@ constexpr std::string_view name_of(Choice choice, const Names<n>& names) {
 static_assert(name_of(Policy::chosen, policy_names) == "chosen");
 static_assert(name_of(WhenStreamFull::fail, when_full_names) == "fail");
 static_assert(name_of(OnFailure::go_on, on_failure_names) == "go_on");
+static_assert(name_of(OnNodeLoss::replay, on_node_loss_names) == "replay");
 static_assert(name_of(Removal::discard, removal_names) == "discard");
 
 /// The same with `mark` where C++ has an underscore: '-' in the language, a blank in drawings and in JSON.

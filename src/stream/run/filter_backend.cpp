@@ -34,7 +34,8 @@ std::unique_ptr<FilterBackend> FilterBackend::make(RunCore& core, Machine& machi
 
 std::vector<std::string> FilterBackend::problems(const Model& model, const Model*) const {
     std::vector<std::string> problems;
-    for (const auto& filter : model.filters) refuse_isolation(filter, problems);
+    for (const auto& filter : model.filters)
+        if (filter.options.nodes.empty()) refuse_isolation(filter, problems);
     return problems;
 }
 

@@ -6,6 +6,7 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/machine.hpp"
 #include "stream/edit/change.hpp"
+#include "stream/far/far_run.hpp"
 #include "stream/run/patiently.hpp"
 #include "stream/run/station.hpp"
 
@@ -33,42 +34,9 @@ void leave_behind(std::unique_ptr<RunState>& state) noexcept {
 
 Run Graph::start(Machine& machine, const RunOptions& options) {
     auto& described = model();
-    (void)machine.initiator();  // not one that stayed behind in the parent of a fork
-    if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
-    for (const auto& filter : described.filters)
-        if (!filter.options.target_classes.empty() && !filter.options.targets.empty())
-            throw GraphError({"filter '" + filter.name + "' names targets and classes of targets: say one of the two"});
-    {
-        auto resolved = described;
-        resolve_classes(resolved, machine);
-        if (auto problems = problems_of(resolved, machine.all_targets()); !problems.empty())
-            throw GraphError(std::move(problems));
-    }
-    for (auto& filter : described.filters)
-        for (auto& [name, value] : std::exchange(filter.changes, {}))
-            streaming::named(filter.first->settings, name)->set(value);
-    auto state = std::make_unique<RunState>(machine, described);
-    try {
-        if (auto problems = state->core.backend().problems(state->model); !problems.empty())
-            throw GraphError(std::move(problems));
-        state->door = Door::open(*state, options);
-        if (state->door != nullptr) streaming::note_settings(state->model);
-        state->wiring.build(state->model);
-        state->core.backend().begin();
-        state->end_of_machine->enter(*state);
-        // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
-    } catch (...) {
-        state->finished = true;
-        throw;
-    }
+    Run run(RunState::make(machine, described, options));
     *described.running = true;
-    Run run(std::move(state));
-    run.state_->wiring.begin();
-    {
-        const std::lock_guard lock(run.state_->editing);  // a filter may be having the graph edited already
-        run.state_->pressure.begin();
-    }
-    if (run.state_->door != nullptr) run.state_->door->serve();
+    run.state_->begin();
     return run;
 }
 
@@ -156,6 +124,60 @@ std::vector<LostBuffer> Run::lost() const { return here(state_).core.lost(); }
 
 namespace streaming {
 
+std::unique_ptr<RunState> RunState::make(Machine& machine, Model& described, const RunOptions& options,
+                                         const std::function<void(RunState&)>& prepare) {
+    (void)machine.initiator();  // not one that stayed behind in the parent of a fork
+    if (*described.running) throw UsageError("this graph runs already; a second run needs a second graph");
+    for (const auto& filter : described.filters)
+        if (!filter.options.target_classes.empty() && !filter.options.targets.empty())
+            throw GraphError({"filter '" + filter.name + "' names targets and classes of targets: say one of the two"});
+    {
+        auto resolved = described;
+        resolve_classes(resolved, machine);
+        if (auto problems = problems_of(resolved, machine.all_targets()); !problems.empty())
+            throw GraphError(std::move(problems));
+    }
+    for (auto& filter : described.filters)
+        for (auto& [name, value] : std::exchange(filter.changes, {}))
+            streaming::named(filter.first->settings, name)->set(value);
+    auto state = std::make_unique<RunState>(machine, described);
+    try {
+        if (auto problems = state->core.backend().problems(state->model); !problems.empty())
+            throw GraphError(std::move(problems));
+        if (prepare) prepare(*state);
+        state->door = Door::open(*state, options);
+        if (state->door != nullptr) note_settings(state->model);
+        state->wiring.build(state->model);
+        state->core.backend().begin();
+        state->end_of_machine->enter(*state);
+        // a copy could not be made, or the name is taken: nothing has begun, so there is nothing to be ended
+    } catch (...) {
+        state->finished = true;
+        throw;
+    }
+    return state;
+}
+
+void RunState::begin() {
+    wiring.begin();
+    if (far == nullptr) {
+        const std::lock_guard lock(editing);  // a filter may be having the graph edited already
+        pressure.begin();
+    }
+    if (door != nullptr) door->serve();
+}
+
+void RunState::spread_over(Placement placement, std::uint32_t here, std::uint32_t number) {
+    far = std::make_unique<FarRun>(*this, std::move(placement), here, number);
+    core.far = wiring.far = far.get();
+}
+
+RunState::RunState(Machine& machine, const Model& described)
+    : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {
+    resolve_classes(model, machine);
+    core.raise = [this](const Event& event) { send(event, ""); };
+}
+
 RunState::~RunState() {
     end_of_machine->leave(*this);
     while (!finished) {
@@ -216,7 +238,7 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     if (door != nullptr) note_settings(edit.model());
     const auto kept_open = keep_open();  // behind the pressure, too: the machine may end as soon as the run has
     change_to(edit.model());
-    pressure.begin();
+    if (far == nullptr) pressure.begin();
 }
 
 RunCore::KeptOpen RunState::keep_open() {
@@ -229,6 +251,7 @@ void RunState::change_to(const Model& wished) {
     auto problems = problems_of(wished, core.machine().all_targets());
     Change change(*this, wished);
     if (problems.empty()) problems = change.problems();
+    if (problems.empty() && far != nullptr) problems = far->edit_problems(model, wished);
     if (problems.empty()) problems = core.backend().problems(wished, &model);
     if (!problems.empty()) throw GraphError(std::move(problems));
     try {

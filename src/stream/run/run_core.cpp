@@ -4,6 +4,7 @@
 
 #include "penstock/detail/machine/relax.hpp"
 #include "stream/description/model.hpp"
+#include "stream/far/far_run.hpp"
 
 namespace penstock::streaming {
 
@@ -60,7 +61,8 @@ void RunCore::post(Station& to, Mail* mail, int most_tries) {
         return;
     }
     if (!to.box.post(mail)) return;
-    if (to.external) return stir();
+    if (to.external) [[unlikely]]
+        return to.far != nullptr ? to.far->attend() : stir();
     Server* const here = Server::current;
     if (here == nullptr || &here->run() != this || !here->running()) put_ready(to);
     else if (mail->kind == MailKind::buffer) here->keep(to);
@@ -280,6 +282,7 @@ void RunCore::stir() {
 
 void RunCore::station_ended(Station& station) noexcept {
     station.doing.store(Doing::ended, std::memory_order_release);  // whoever sees this sees the filter's last state
+    if (far != nullptr) far->station_ended(station);
     open_.fetch_sub(1, std::memory_order_acq_rel);
     stir();  // an edit may wait for this one alone
 }

@@ -10,6 +10,8 @@
 
 namespace penstock::streaming {
 
+class FarRun;
+
 class RunCore {
   public:
     explicit RunCore(Machine& machine);
@@ -102,12 +104,15 @@ class RunCore {
     bool program_writes();
     /// What every filter does, a line each.
     std::string report();
+    /// Grows with all that is done.
+    std::uint64_t progress();
 
     /// An edit that was made later, on behalf of a filter, failed.
     void failed_later(std::exception_ptr cause);
     /// Something of the run could not be done: it is stopped as a whole by whoever waits for it.
     void broken(std::exception_ptr cause);
 
+    FarRun* far = nullptr;  ///< of a run over several nodes
     /// The stations; locked by `structure`.
     std::vector<std::unique_ptr<Station>> stations;
     std::vector<std::unique_ptr<Link>> links;
@@ -143,7 +148,6 @@ class RunCore {
     void ring_waiting() noexcept;
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
-    std::uint64_t progress();
     void look_for_stall(Look& look);
     void post_once(Station& to, Command& command);
 

@@ -9,6 +9,9 @@
 
 namespace penstock::streaming {
 
+class FarRun;
+struct Placement;
+
 /// A link by what it stands for: stream, copy of the source, copy of the sink.
 using LinkName = std::tuple<std::uint64_t, int, int>;
 
@@ -27,6 +30,7 @@ class Wiring {
     std::map<LinkName, Link*> links;
     /// Stations that are the program's own ends of streams; locked by the run's `structure`.
     std::vector<Station*> program_ends;
+    FarRun* far = nullptr;  ///< of a run over several nodes
     /// Keeps a station, as one of the run.
     Station& keep(std::unique_ptr<Station> station);
 
@@ -65,12 +69,16 @@ struct StreamCounts {
 };
 
 struct RunState final : MachineEnd::Stoppable {
-    RunState(Machine& machine, const Model& described)
-        : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {
-        resolve_classes(model, machine);
-        core.raise = [this](const Event& event) { send(event, ""); };
-    }
+    RunState(Machine& machine, const Model& described);
     ~RunState();
+    /// Checks everything and makes it; nothing fires yet. `prepare`: before there are stations. Throws as
+    /// Graph::start() does.
+    static std::unique_ptr<RunState> make(Machine& machine, Model& described, const RunOptions& options,
+                                          const std::function<void(RunState&)>& prepare = {});
+    /// Everything begins.
+    void begin();
+    /// Before there are stations: other nodes run some of them.
+    void spread_over(Placement placement, std::uint32_t here, std::uint32_t number);
 
     Model model;  ///< as it runs now
     RunCore core;
@@ -141,7 +149,8 @@ struct RunState final : MachineEnd::Stoppable {
     /// Nothing while an edit changes which there are.
     void at_program_ends(void (*act)(Station&));
 
-    std::unique_ptr<Door> door{};  ///< last, because it uses the others
+    std::unique_ptr<FarRun> far{};  ///< of a run over several nodes
+    std::unique_ptr<Door> door{};   ///< last, because it uses the others
 };
 
 }  // namespace penstock::streaming

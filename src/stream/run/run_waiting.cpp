@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "stream/far/far_run.hpp"
 #include "stream/run/run_core.hpp"
 
 namespace penstock::streaming {
@@ -93,6 +94,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
 }
 
 std::uint64_t RunCore::progress() {
+    const std::lock_guard lock(structure);
     std::uint64_t sum = 0;
     for (const auto& station : stations) {
         sum += station->firings.load(std::memory_order_relaxed) + station->handled.load(std::memory_order_relaxed);
@@ -115,7 +117,7 @@ void RunCore::look_for_stall(Look& look) {
     const auto longest = machine_.options().watchdog;
     const bool too_long = longest.count() != 0 && time - look.since > longest;
     // What has not moved by now never will, unless the program itself writes or reads.
-    if (kept_open_.load(std::memory_order_acquire) != 0 || !settled()) look.quiet = 0;
+    if (far != nullptr || kept_open_.load(std::memory_order_acquire) != 0 || !settled()) look.quiet = 0;
     else ++look.quiet;
     if (look.quiet < 3 && !too_long) return;
     throw StreamStalled(std::string(too_long ? "nothing has moved for as long as the machine's watchdog allows:\n"
@@ -201,6 +203,7 @@ void RunCore::post_once(Station& to, Command& command) {
 
 void RunCore::stop() {
     stopping_.store(true, std::memory_order_release);
+    if (far != nullptr) far->tell(FarKind::stop);
     const std::lock_guard lock(structure);
     for (const auto& station : stations) post_once(*station, station->stop_mail);
 }
@@ -210,6 +213,7 @@ void RunCore::close() {
     const auto kept_open = keep_open();
     if (kept_open == nullptr) return;
     closing_.store(true, std::memory_order_release);
+    if (far != nullptr) far->tell(FarKind::close_all);
     for (const auto& station : stations)
         if (!station->external) post_once(*station, station->close_mail);
 }
@@ -217,7 +221,7 @@ void RunCore::close() {
 bool RunCore::program_writes() {
     const std::lock_guard lock(structure);
     return std::ranges::any_of(stations, [](const auto& station) {
-        return station->external && !station->outlets.empty() && !station->ended();
+        return station->external && station->far == nullptr && !station->outlets.empty() && !station->ended();
     });
 }
 
@@ -227,6 +231,10 @@ std::string RunCore::report() {
     std::ostringstream text;
     for (const auto& station : stations) {
         const auto doing = station->doing.load(std::memory_order_relaxed);
+        if (station->far != nullptr) {
+            text << station->far->text();
+            continue;
+        }
         if (station->external && doing != Doing::ended) {
             std::size_t unread = 0;
             for (const auto& inlet : station->inlets) unread += inlet->waiting.load(std::memory_order_relaxed);

@@ -395,7 +395,7 @@ void Station::end_reader() {
 
 void Station::end() {
     if (std::exchange(ended_, true)) return;
-    reads_no_more_.store(true, std::memory_order_relaxed);
+    read_no_more();
     if (proxy != nullptr) proxy->retire();
     discard_waiting();
     for (auto& outlet : outlets) {

@@ -17,6 +17,7 @@
 
 namespace penstock::streaming {
 
+struct FarStation;
 class RunCore;
 class Server;
 class Station;
@@ -93,6 +94,8 @@ struct alignas(64) Outlet {
     /// The same to one sink.
     void close_link(Link& link);
 
+    void send_by(Link& link, Block* block);
+
   private:
     friend class Station;
     /// What is to become of a block in one stream.
@@ -109,7 +112,6 @@ struct alignas(64) Outlet {
     Choice to_soonest(Branch& branch, const Block& block);
     Choice by_link(Link& link, const Block& block, Choice::Fate fate = Choice::Fate::send);
     void carry_out(Branch& branch, const Choice& choice, Block* block, bool shared);
-    void send_by(Link& link, Block* block);
     void skip();
 };
 
@@ -199,7 +201,9 @@ class alignas(64) Station {
     std::atomic<bool> reads_no_more_{false};
 
   public:
-    const bool external;  ///< the program's own end of a stream: never fires
+    const bool external;        ///< the program's own end of a stream, or another node's filter: never fires
+    FarStation* far = nullptr;  ///< of another node's
+    bool tracked = false;       ///< another node may take the place of this one, and passes on the order of buffers
 
     RunCore& run() const noexcept { return run_; }
     const std::string& name() const noexcept { return name_; }
@@ -208,6 +212,7 @@ class alignas(64) Station {
     AnyFilter& filter() const noexcept { return *filter_; }
     /// Has it ended, so that what is sent to it is lost? Any thread; writers to several copies ask.
     bool reads_no_more() const noexcept { return reads_no_more_.load(std::memory_order_relaxed); }
+    void read_no_more() noexcept { reads_no_more_.store(true, std::memory_order_relaxed); }
     /// The server whose thread alone runs this station; null: any.
     Server* home() const noexcept { return home_.load(std::memory_order_acquire); }
     void set_home(Server* home) noexcept;

@@ -3,6 +3,7 @@
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/stream_statistics.hpp"
+#include "stream/far/far_run.hpp"
 #include "stream/run/run_state.hpp"
 
 namespace penstock {
@@ -40,7 +41,7 @@ RunStatistics RunState::statistics() {
     std::map<std::uint64_t, std::size_t> places;
     auto counts = earlier.filters;
     for (const auto& station : core.stations) {
-        if (station->retired.load(std::memory_order_relaxed)) continue;
+        if (station->retired.load(std::memory_order_relaxed) || station->far != nullptr) continue;
         places.emplace(station->filter_id(), places.size());
         auto& count = counts[station->filter_id()];
         count.add(*station);
@@ -94,6 +95,7 @@ RunStatistics RunState::statistics() {
     }
     for (const auto& [id, count] : counts)
         if (!places.contains(id)) all.lost += count.figures.dropped;
+    if (far != nullptr && far->add_figures) far->add_figures(all);
     return all;
 }
 

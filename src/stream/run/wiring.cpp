@@ -1,3 +1,4 @@
+#include "stream/far/far_run.hpp"
 #include "stream/run/run_state.hpp"
 
 namespace penstock::streaming {
@@ -17,6 +18,7 @@ std::unique_ptr<Station> Wiring::make_station(const Adjacency& adjacency, const 
     auto station =
         std::make_unique<Station>(run_, filter.id, filter.name, copy, std::move(held), *filter.kind, filter.options);
     station->several_copies = filter.options.copies != 1;
+    station->tracked = filter.options.tracked();
     const int target = adjacency.place(filter, copy);
     station->proxy = run_.backend().proxy_for(*station, filter, target);
     if (!station->external && station->proxy == nullptr) station->set_home(run_.server_of(target));
@@ -121,17 +123,28 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
 
 void Wiring::build(const Model& model) {
     const Adjacency adjacency(model);
+    std::uint32_t number = 0;
     for (const auto& filter : model.filters)
         for (int copy = 0; copy < run_.copies(filter); ++copy) {
-            auto station = make_station(adjacency, filter, copy);
-            crews[filter.id].push_back(&keep(std::move(station)));
+            const bool here = far == nullptr || far->here(filter.id, copy);
+            Station& station = keep(here ? make_station(adjacency, filter, copy) : far->make_station(filter, copy));
+            crews[filter.id].push_back(&station);
+            if (far != nullptr) far->know(station, number++);
         }
     for (const auto& stream : model.streams) {
         const auto sources = static_cast<int>(crews[stream.from].size()),
                    sinks = static_cast<int>(crews[stream.to].size());
         for (int from = 0; from < sources; ++from)
             for (int to = 0; to < sinks; ++to) {
+                const auto far_at = [&](std::uint64_t filter, int copy) {
+                    return crews[filter][static_cast<std::size_t>(copy)]->far != nullptr;
+                };
+                if (far_at(stream.from, from) && far_at(stream.to, to)) {
+                    far->know(stream, nullptr);
+                    continue;
+                }
                 auto link = make_link(model, stream, from, to);
+                if (far != nullptr) far->know(stream, link.get());
                 ++link->to->open_links;
                 links.emplace_hint(links.end(), std::tuple{stream.id, from, to}, link.get());  // by rising number
                 run_.links.push_back(std::move(link));
@@ -139,15 +152,17 @@ void Wiring::build(const Model& model) {
     }
     build_loops(adjacency);
     for (const auto& [filter, crew] : crews)
-        for (Station* const station : crew) set_branches(adjacency, filter, *station);
+        for (Station* const station : crew)
+            if (station->far == nullptr) set_branches(adjacency, filter, *station);
 }
 
 Station& Wiring::keep(std::unique_ptr<Station> station) {
     Station& kept = *station;
     const std::lock_guard lock(run_.structure);
-    if (kept.external) program_ends.reserve(program_ends.size() + 1);
+    const bool of_program = kept.external && kept.far == nullptr;
+    if (of_program) program_ends.reserve(program_ends.size() + 1);
     run_.add_station(std::move(station));
-    if (kept.external) program_ends.push_back(&kept);
+    if (of_program) program_ends.push_back(&kept);
     return kept;
 }
 
@@ -193,7 +208,8 @@ void Wiring::begin(Station& station) const {
 void Wiring::begin() {
     for (const auto& [filter, crew] : crews)
         for (Station* const station : crew)
-            if (station->external || station->home() != nullptr) station->box.begin_at_rest();
+            if (station->far == nullptr && (station->external || station->home() != nullptr))
+                station->box.begin_at_rest();
     // The last first: then each waits for its input when the one before it writes, and a chain fuses from its first
     // buffer on.
     std::exception_ptr why;

@@ -1,0 +1,315 @@
+// An agent: one node of a cluster, as a process. It has parts of runs, and ends with the program that made the cluster.
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "machine/said_by.hpp"
+#include "nodes/captured_output.hpp"
+#include "nodes/cluster_state.hpp"
+#include "nodes/invitation.hpp"
+#include "nodes/part.hpp"
+#include "process/quiet_thread.hpp"
+
+namespace penstock {
+namespace nodes {
+namespace {
+
+using namespace std::chrono_literals;
+using streaming::FarRun;
+using streaming::RunState;
+
+constexpr int program_lost = 3, not_wanted = 4;
+
+/// A part of a run. Its thread makes it, runs it, and ends when the run is over everywhere.
+struct AgentRun {
+    std::uint32_t number = 0;
+    Part part{};
+    std::unique_ptr<RunState> state{};
+    bool may_begin = false, released = false;
+    std::thread thread{};
+};
+
+class Agent final : public Site {
+  public:
+    Agent(const Invitation& invitation, const std::shared_ptr<CapturedOutput>& output)
+        : Site(wire::EndpointOptions{.secret = invitation.secret,
+                                     .run = invitation.run,
+                                     .site = invitation.site,
+                                     .generation = invitation.generation,
+                                     .encrypted = invitation.encrypted,
+                                     .patience = invitation.patience}),
+          invitation_(invitation), output_(output) {}
+    ~Agent() override { endpoint.close(); }
+
+    /// Until the program ends it; an invitation, when it is to be another node.
+    std::optional<std::string> serve() {
+        wire::Address at{.local = invitation_.program.local, .host = {}, .port = 0};
+        at.host = at.local ? "agent-" + std::to_string(invitation_.run) + "-" + std::to_string(invitation_.site) + "." +
+                                 std::to_string(invitation_.generation)
+                           : wire::own_host_towards(invitation_.program);
+        at = endpoint.listen(at);
+        endpoint.begin();
+        program_ = endpoint.dial(0, 1, invitation_.program);
+        char host[256] = "";
+        (void)gethostname(host, sizeof host - 1);
+        say(*program_, Control::present, {}, packed(Present{at.text(), host, getpid()}));
+        if (output_ != nullptr)
+            output_->send_to([to = program_](const std::string& line) {
+                const auto bytes = bytes_of(line);
+                say(*to, Control::log, {}, {bytes.begin(), bytes.end()});
+            });
+        std::unique_lock guard(lock_);
+        changed_.wait(guard, [&] { return ended_ || next_; });
+        guard.unlock();
+        if (output_ != nullptr) output_->send_to({});
+        endpoint.drain(200ms);
+        return next_;
+    }
+    /// Parts that still run are not waited for: nobody needs them any more.
+    bool busy() {
+        const std::lock_guard guard(lock_);
+        return !parts_.empty();
+    }
+
+  private:
+    void control(wire::Wire& from, Control what, const About& about, std::span<const std::byte> payload) override {
+        if (from.site != 0) throw Error("a node says what only the program says");
+        std::unique_lock guard(lock_);
+        switch (what) {
+            case Control::peers:
+                join(unpacked<Peers>(payload));
+                break;
+            case Control::part: {
+                auto& run = *parts_.emplace(about.run, std::make_unique<AgentRun>()).first->second;
+                run.number = about.run;
+                run.thread = process::quiet_thread(
+                    "penstock part",
+                    [this, &run, bytes = std::vector<std::byte>(payload.begin(), payload.end())] { live(run, bytes); });
+                run.thread.detach();
+                break;
+            }
+            case Control::begin:
+                if (const auto run = parts_.find(about.run); run != parts_.end()) run->second->may_begin = true;
+                break;
+            case Control::release:
+                if (const auto run = parts_.find(about.run); run != parts_.end()) run->second->released = true;
+                break;
+            case Control::fence:
+                endpoint.fence(about.site, about.generation);
+                wires_.erase(about.site);
+                for (const auto& [number, run] : runs) {
+                    SeenOrders seen;
+                    for (auto& each : run->lose(about.site)) seen.emplace_back(each.stream, std::move(each.orders));
+                    say(*program_, Control::fenced, {.run = number, .site = about.site}, packed(seen));
+                }
+                break;
+            case Control::replaced:
+                if (const auto run = runs.find(about.run); run != runs.end()) {
+                    const auto [deaths, all] = unpacked<Replaced>(payload);
+                    std::vector<FarRun::Seen> seen;
+                    for (const auto& [stream, orders] : all) seen.push_back({stream, orders});
+                    run->second->set_wire(about.site, wires_[about.site]);
+                    report_lost(about.run, run->second->recover(about.site, seen, static_cast<int>(deaths)));
+                }
+                break;
+            case Control::become:
+                next_ = unpacked<std::string>(payload);
+                break;
+            case Control::end:
+                ended_ = true;
+                break;
+            default:
+                throw Error("the program says what only agents say");
+        }
+        changed_.notify_all();
+    }
+
+    void changed(wire::Wire& wire) noexcept override {
+        const auto state = wire.state();
+        if (wire.site == 0 && state == wire::Wire::State::lost) end_now(program_lost, "the program cannot be reached");
+        if (wire.site == 0 && state == wire::Wire::State::refused)
+            end_now(not_wanted, "the program has another agent for this node by now");
+        if (wire.site != 0 && state == wire::Wire::State::lost && program_ != nullptr)
+            say(*program_, Control::unreachable, {.site = wire.site, .generation = wire.generation});
+    }
+    [[noreturn]] void end_now(int code, const char* why) noexcept {
+        if (output_ != nullptr) output_->send_to({});
+        std::fprintf(stderr, "penstock agent %s: %s; it ends\n", invitation_.name.c_str(), why);
+        _exit(code);
+    }
+
+    void tick() noexcept override {
+        try {
+            const std::lock_guard guard(lock_);
+            for (auto& [number, run] : parts_)
+                if (run->state != nullptr && run->may_begin)
+                    say(*program_, Control::figures, {.run = number}, packed(figures_of(*run->state)));
+        } catch (...) {  // no memory: at the next time
+        }
+    }
+
+    /// Under the lock.
+    void join(const Peers& peers) {
+        for (const auto& [site, generation, address] : peers) {
+            if (site == invitation_.site) continue;
+            const auto known = wires_.find(site);
+            if (known != wires_.end() && known->second->generation >= generation) continue;
+            wires_[site] = site < invitation_.site ? endpoint.dial(site, generation, wire::Address::of_text(address))
+                                                   : endpoint.expect(site, generation);
+        }
+    }
+
+    void report_lost(std::uint32_t, const std::vector<LostBuffer>&) {}
+
+    Machine& machine() {
+        const std::lock_guard guard(machine_lock_);
+        if (machine_ == nullptr) {
+            MachineOptions options;
+            options.targets = invitation_.targets;
+            options.isolation = invitation_.isolation;
+            machine_ = std::make_unique<Machine>(options);
+        }
+        return *machine_;
+    }
+
+    /// The life of a part, on its own thread.
+    void live(AgentRun& run, const std::vector<std::byte>& bytes) noexcept {
+        try {
+            run.part = part_from(bytes, invitation_.site, Components::known());
+            auto state = RunState::make(machine(), run.part.model, {}, [&](RunState& made) {
+                made.spread_over(run.part.placement, invitation_.site, run.number);
+            });
+            state->far->leaving = [this, far = state->far.get()] { leave(*far); };
+            enter(*state->far);
+            {
+                const std::lock_guard guard(lock_);
+                run.state = std::move(state);
+                run.state->far->set_wire(0, program_);
+                for (const auto site : run.state->far->peers())
+                    run.state->far->set_wire(site, site == 0 ? program_ : wires_[site]);
+            }
+            say(*program_, Control::ready, {.run = run.number});
+        } catch (const std::exception& error) {
+            const std::string text = said_by(error);
+            const auto words = bytes_of(text);
+            say(*program_, Control::refused, {.run = run.number}, {words.begin(), words.end()});
+            await(run, &AgentRun::released);
+            return forget(run);
+        }
+        if (!await(run, &AgentRun::may_begin)) {
+            run.state->finished = true;  // it never began
+            return forget(run);
+        }
+        run.state->begin();
+        endpoint.call([&] { run.state->far->open(); });
+        say(*program_, Control::over, {.run = run.number}, packed(to_the_end(*run.state)));
+        await(run, &AgentRun::released);
+        forget(run);
+    }
+
+    Over to_the_end(RunState& state) {
+        Over over;
+        auto& [text, filter, copy, firing, lost] = over;
+        try {
+            state.help_to_the_end(true);
+            state.core.throw_failure();
+        } catch (const FilterFailed& failure) {
+            text = said_by(failure.cause());
+            filter = failure.filter();
+            copy = failure.copy();
+            firing = failure.firing();
+        } catch (const std::exception& error) {
+            text = said_by(error);
+        }
+        try {
+            if (!state.finished) state.stop_for_good();
+        } catch (const std::exception&) {  // the first has been noted
+        }
+        for (const auto& each : state.core.lost())
+            lost.emplace_back(each.filter, each.copy, each.firing, each.port, each.sequence, each.written);
+        // What it has sent must have arrived before the program hears that it is over.
+        while (!state.core.stopping() && !(state.far->idle() && wires_empty())) std::this_thread::sleep_for(1ms);
+        say(*program_, Control::figures, {.run = state.far->number()}, packed(figures_of(state)));
+        return over;
+    }
+
+    bool wires_empty() {
+        const std::lock_guard guard(lock_);
+        return std::ranges::all_of(
+            wires_, [](const auto& each) { return each.second == nullptr || each.second->under_way() == 0; });
+    }
+
+    /// False: it is over meanwhile.
+    bool await(AgentRun& run, bool AgentRun::* what) {
+        std::unique_lock guard(lock_);
+        changed_.wait(guard, [&] { return run.*what || run.released; });
+        return run.*what;
+    }
+    void forget(AgentRun& run) noexcept {
+        std::unique_ptr<AgentRun> gone;
+        {
+            const std::lock_guard guard(lock_);
+            const auto found = parts_.find(run.number);
+            gone = std::move(found->second);
+            parts_.erase(found);
+        }
+        gone->state = nullptr;
+    }
+
+    const Invitation invitation_;
+    const std::shared_ptr<CapturedOutput> output_;
+    std::shared_ptr<wire::Wire> program_;
+    std::mutex machine_lock_;
+    std::unique_ptr<Machine> machine_;
+
+    std::mutex lock_;  ///< of what follows
+    std::condition_variable changed_;
+    std::map<wire::Site, std::shared_ptr<wire::Wire>> wires_;
+    std::map<std::uint32_t, std::unique_ptr<AgentRun>> parts_;
+    std::optional<std::string> next_;
+    bool ended_ = false;
+};
+
+std::atomic<bool> own_agent{false};
+
+}  // namespace
+
+bool is_own_agent() noexcept { return own_agent.load(std::memory_order_relaxed); }
+
+}  // namespace nodes
+
+void become_agent() {
+    nodes::own_agent.store(true, std::memory_order_relaxed);
+    const char* const given = std::getenv(nodes::invitation_variable);
+    if (given == nullptr) return;
+    const std::string invitation = given;
+    unsetenv(nodes::invitation_variable);
+    int code = 1;
+    try {
+        code = run_agent(invitation);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "penstock agent: %s\n", said_by(error));
+    }
+    std::exit(code);
+}
+
+int run_agent(const std::string& invitation) {
+    unsetenv("PENSTOCK_NAME");  // the program's own
+    const auto output = nodes::CapturedOutput::begin();
+    std::optional<std::string> next = invitation;
+    while (next) {
+        nodes::Agent agent(nodes::Invitation::of_text(*next), output);
+        next = agent.serve();
+        if (!next && agent.busy()) {
+            output->end();
+            _exit(0);
+        }
+    }
+    output->end();
+    return 0;
+}
+
+}  // namespace penstock

@@ -1,0 +1,152 @@
+// A cluster as the program keeps it: its nodes, the runs on them, and the thread that replaces nodes that have died.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <set>
+#include <thread>
+
+#include "nodes/figures.hpp"
+#include "nodes/site.hpp"
+#include "penstock/cluster.hpp"
+
+namespace penstock::nodes {
+
+struct ClusterState;
+
+/// What parts of a run have said last.
+class PartFigures {
+  public:
+    void set(wire::Site site, Figures figures) {
+        const std::lock_guard guard(lock_);
+        all_[site] = std::move(figures);
+    }
+    std::map<wire::Site, Figures> all() const {
+        const std::lock_guard guard(lock_);
+        return all_;
+    }
+
+  private:
+    mutable std::mutex lock_;
+    std::map<wire::Site, Figures> all_;
+};
+
+/// The way to a cluster for an engine, whose threads may live longer.
+struct Gate {
+    std::mutex lock{};
+    ClusterState* cluster = nullptr;  ///< null once it is closed
+};
+
+/// A run, as the cluster sees it.
+struct ClusterRun {
+    streaming::RunState* state = nullptr;  ///< null once the program has given it up
+    std::vector<std::byte> part{};
+    std::set<wire::Site> sites{};    ///< that have a part in it
+    std::set<wire::Site> awaited{};  ///< of them, those whose part has not ended
+    std::set<wire::Site> ready{};
+    std::string refused{};  ///< by a node: why
+    streaming::RunCore::KeptOpen open{};
+    std::shared_ptr<PartFigures> figures = std::make_shared<PartFigures>();
+    std::map<wire::Site, Figures> before{};  ///< for who looks whether anything moves
+    int still = 0;                           ///< looks at which nothing had moved
+    // while a node is replaced
+    std::set<wire::Site> fenced{};
+    SeenOrders seen{};
+};
+
+struct Member {
+    enum class State { starting, present, dead };
+    Node node{};
+    State state = State::starting;
+    std::shared_ptr<wire::Wire> wire{};
+    std::string at{};  ///< where it listens
+    std::string host{};
+    int process = 0;
+    bool spare = false;
+};
+
+struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
+    /// `on`: null: a machine of its own.
+    explicit ClusterState(ClusterOptions given, Machine* on = nullptr);
+    ~ClusterState() override;
+    /// All nodes are started, and there. Throws.
+    void start();
+    void close() noexcept;
+
+    /// Where the copies of filters go. Adds what is wrong with that.
+    streaming::Placement place(const streaming::Model& model, std::vector<std::string>& problems) const;
+    /// The same model with a number of copies for each filter.
+    streaming::Model resolved(const streaming::Model& model) const;
+    /// Makes a run on all its nodes; nothing has begun. Throws.
+    std::unique_ptr<streaming::RunState> make(streaming::Model& described, const RunOptions& options);
+    void begin(streaming::RunState& run);
+
+    const ClusterOptions options;
+    std::shared_ptr<Engine> engine;
+    const wire::Secret secret;
+    const std::uint64_t number;
+    std::string address{};
+    const std::unique_ptr<Machine> own_machine;
+    Machine& machine;
+
+    mutable std::mutex lock;  ///< of what follows
+    mutable std::condition_variable changed_something;
+    std::map<wire::Site, Member> members;
+    std::map<std::uint32_t, ClusterRun> cluster_runs;
+    std::uint32_t next_run = 1;
+    std::uint64_t replaced = 0;
+    bool closing = false;
+
+  private:
+    ClusterState(ClusterOptions given, Machine* on, const wire::Secret& its_secret, std::uint64_t its_number);
+    struct Death {
+        wire::Site site;
+        std::uint32_t generation;
+        std::string how;
+    };
+    using Locked = std::unique_lock<std::mutex>;
+
+    // the endpoint's thread
+    void control(wire::Wire& from, Control what, const About& about, std::span<const std::byte> payload) override;
+    void changed(wire::Wire& wire) noexcept override;
+    void tick() noexcept override;
+    void take_over(wire::Site site, std::uint32_t run, const Over& over);
+    void look_for_stall(ClusterRun& run);
+
+    void note_death(wire::Site site, std::uint32_t generation, const std::string& how);
+    void say_to(const Member& member, Control what, const About& about, std::vector<std::byte> payload = {});
+    void invite(Member& member);
+    Peers peers() const;
+    void tell_peers();
+    void release(std::uint32_t run);
+
+    // the thread that replaces nodes (replacing.cpp)
+    void attend_deaths() noexcept;
+    void replace(Locked& guard, const Death& death);
+    void fail_run(ClusterRun& run, wire::Site site, const std::string& how);
+    bool get_another(Locked& guard, wire::Site site);
+    void use_spare(Locked& guard, Member& member, Member& spare);
+    std::string invitation_for(Member& member);
+    bool fence(Locked& guard, wire::Site site, std::uint32_t generation);
+    void hand_over(Locked& guard, wire::Site site);
+    bool dead_meanwhile(wire::Site site) const;
+    /// Streams join the two.
+    static bool neighbours(const streaming::RunState& run, wire::Site one, wire::Site other);
+
+    void machine_ends() noexcept;
+
+    const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+    bool started_ = false;
+    std::string start_failure_{}, start_failure_how_{};  ///< a node that died before all were there
+    std::deque<Death> deaths_;
+    std::thread replacing_;
+};
+
+/// "decoders.2", or "spare.0".
+std::string name_of(const std::string& group, int number);
+/// The engine of this name. Throws UsageError.
+std::shared_ptr<Engine> engine_named(const ClusterOptions& options);
+/// Has become_agent() been called here?
+bool is_own_agent() noexcept;
+
+}  // namespace penstock::nodes

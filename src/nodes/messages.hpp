@@ -1,0 +1,93 @@
+// What the program and its agents say to one another, beside the frames of runs.
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "penstock/carried.hpp"
+#include "penstock/stream_statistics.hpp"
+#include "stream/far/far_run.hpp"
+#include "wire/endpoint.hpp"
+
+namespace penstock::nodes {
+
+enum class Control : std::uint16_t {
+    // agent to program
+    present = streaming::number(streaming::FarKind::first_of_cluster),  ///< Present
+    ready,                                                              ///< a run's part is made
+    refused,                                                            ///< it cannot be made: text
+    over,                                                               ///< a run's part has ended: Over
+    fenced,                                                             ///< what has come from a dead node: Seen
+    figures,                                                            ///< Figures
+    log,                                                                ///< a line of what it printed
+    unreachable,                                                        ///< a node, by this one
+    // program to agent
+    peers,     ///< Peers
+    part,      ///< of a run (part.hpp)
+    begin,     ///< a run's sources may fire
+    fence,     ///< a node has died
+    replaced,  ///< another has taken its place: Replaced
+    release,   ///< a run is over everywhere
+    become,    ///< the agent is to be that node's: an invitation
+    end,       ///< the agent is to end
+    last
+};
+
+/// Which run, or which site, a frame is about; in its head.
+struct About {
+    std::uint32_t run = 0;
+    std::uint32_t site = 0;
+    std::uint32_t generation = 0;
+};
+
+using Present = std::tuple<std::string, std::string, std::int64_t>;  ///< address, host, process
+using Peer = std::tuple<std::uint32_t, std::uint32_t, std::string>;  ///< site, generation, address
+using Peers = std::vector<Peer>;
+using SeenOrders = std::vector<std::pair<std::uint64_t, streaming::Orders::Intervals>>;  ///< by stream
+using Replaced = std::tuple<std::uint32_t, SeenOrders>;                                  ///< deaths of a buffer
+using LostBuffers =
+    std::vector<std::tuple<std::string, std::int64_t, std::uint64_t, std::string, std::uint64_t, std::uint64_t>>;
+/// How a part ended: what a filter threw (text; empty: nothing), which filter, copy, firing; buffers lost.
+using Over = std::tuple<std::string, std::string, std::int64_t, std::uint64_t, LostBuffers>;
+
+struct FilterFigures {
+    std::uint64_t firings, failures, dropped, lost, made_again, waiting, held_back;
+    std::int64_t copies;
+    double rate, service_us, load, waits_for_input, waits_for_output, waits_for_target;
+};
+struct StreamFigures {
+    std::uint64_t buffers, dropped;
+    double rate, bytes_rate, capacity;
+};
+/// Whether anything moves.
+struct Movement {
+    std::uint64_t progress = 0, frames_sent = 0, frames_come = 0;
+    std::uint64_t settled = 0;
+};
+using Figures = std::tuple<Movement, std::vector<std::pair<std::string, FilterFigures>>,
+                           std::vector<std::tuple<std::string, std::string, StreamFigures>>, std::string>;
+
+template <class T>
+std::vector<std::byte> packed(const T& value) {
+    carried::Encoder bytes;
+    carried::encode(bytes, value);
+    return bytes.all();
+}
+/// Throws Error.
+template <class T>
+T unpacked(std::span<const std::byte> bytes) {
+    carried::Decoder from(bytes);
+    return carried::decode<T>(from);
+}
+inline std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+inline std::string text_of(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+inline void say(wire::Wire& to, Control what, const About& about, std::vector<std::byte> payload = {}) {
+    to.put(wire::FrameHead::of(static_cast<std::uint16_t>(what), about), std::move(payload));
+    to.flush();
+}
+
+}  // namespace penstock::nodes

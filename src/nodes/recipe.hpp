@@ -1,0 +1,29 @@
+// How a filter of the program is made in another process.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "penstock/components.hpp"
+
+namespace penstock::nodes {
+
+/// Of which form, a name in that form, and bytes.
+///   "component"  a class that both sides know by name
+///   "build"      a type of the program itself, where the agent is the same build of it
+///   others       of languages: FilterKind::recipe()
+struct Recipe {
+    std::string form;
+    std::string name;
+    std::vector<std::byte> bytes;
+};
+
+/// Nothing, with `why`, where it cannot be made anywhere else.
+std::optional<Recipe> recipe_of(const streaming::FilterKind& kind, const std::string& type,
+                                const Components& components, std::string& why);
+/// Throws UsageError, saying what is missing here.
+std::shared_ptr<const streaming::FilterKind> kind_of(const Recipe& recipe, const Components& components);
+
+}  // namespace penstock::nodes

@@ -1,0 +1,45 @@
+// One process of a cluster: its endpoint, and which of its runs a frame is for.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "nodes/messages.hpp"
+
+namespace penstock::nodes {
+
+class Site : public wire::Events {
+  public:
+    explicit Site(const wire::EndpointOptions& options) : endpoint(options, *this) {}
+
+    wire::Endpoint endpoint;
+
+    /// From here on the run gets its frames.
+    void enter(streaming::FarRun& run);
+    /// It gets no more, and the wires have nothing of it.
+    void leave(streaming::FarRun& run);
+
+    // ---- the endpoint's thread ----
+    std::map<std::uint32_t, streaming::FarRun*> runs;
+
+  protected:
+    /// A frame that is no run's.
+    virtual void control(wire::Wire& from, Control what, const About& about, std::span<const std::byte> payload) = 0;
+
+  private:
+    std::byte* room(wire::Wire& wire, const wire::FrameHead& head) final;
+    void arrived(wire::Wire& wire, const wire::FrameHead& head, std::byte* payload) final;
+    void abandoned(wire::Wire& wire, const wire::FrameHead& head, std::byte* payload) noexcept final;
+    streaming::FarRun* run_of(const wire::FrameHead& head) const;
+    static bool of_run(const wire::FrameHead& head) noexcept;
+
+    /// The frame that a wire reads: where its payload goes.
+    struct Reading {
+        streaming::FarRun* run = nullptr;  ///< null: here
+        std::vector<std::byte> bytes{};
+        streaming::Block* orphan = nullptr;  ///< of a run that has left meanwhile
+    };
+    std::map<wire::Site, Reading> reading_;
+};
+
+}  // namespace penstock::nodes

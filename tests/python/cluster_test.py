@@ -1,0 +1,206 @@
+"""Graphs of Python over a cluster: agents are processes of this machine."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import penstock as ps
+import pytest
+
+
+@ps.filter(outputs="int64")
+def numbers(count):
+    for n in range(count):
+        yield np.array([n])
+
+
+@ps.filter(inputs="int64", outputs="int64", may_be_copied=True, settings={"factor": 2})
+def multiply(x, *, factor):
+    return factor * x
+
+
+@ps.filter(inputs="int64", outputs="int64")
+class Total:
+    def __init__(self, start):
+        self.sum = start
+
+    def __call__(self, x):
+        self.sum += int(x[0])
+
+    def finish(self):
+        return np.array([self.sum])
+
+
+@ps.filter(inputs="int64", outputs="int64", may_be_copied=True)
+def where(x):
+    return np.array([os.getpid()])
+
+
+@ps.filter(inputs="int64", outputs="int64", may_be_copied=True)
+def fails(x):
+    if x[0] == 7:
+        raise ValueError("seven")
+    return x
+
+
+def chain(*middle, ordered=True):
+    graph = ps.Graph()
+    before = graph.add("numbers", numbers, 100)
+    for name, made, options in middle:
+        node = graph.add(name, made, **options)
+        graph.connect(before, node)
+        before = node
+    reader = graph.add_reader("reader", "int64")
+    graph.connect(before, reader, ordered=ordered)
+    return graph, reader
+
+
+def values(reader):
+    return [int(array[0]) for array in reader]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with ps.Cluster("local", workers=ps.Nodes(2), targets=1) as made:
+        yield made
+
+
+def test_functions_travel_with_their_settings(cluster):
+    graph, reader = chain(("multiply", multiply, {"copies": 2, "nodes": "workers", "settings": {"factor": 3}}))
+    with graph.start(cluster) as run:
+        assert values(reader) == [3 * n for n in range(100)]
+        run.finish()
+
+
+def test_copies_run_in_other_processes(cluster):
+    graph, reader = chain(("where", where, {"copies": 2, "nodes": "workers"}), ordered=False)
+    with graph.start(cluster) as run:
+        assert set(values(reader)) == {agent.process for agent in cluster.agents()}
+        run.finish()
+
+
+def test_objects_of_classes_travel_with_their_arguments(cluster):
+    graph = ps.Graph()
+    source = graph.add("numbers", numbers, 100)
+    total = graph.add("total", Total, 1000, nodes="workers")
+    reader = graph.add_reader("reader", "int64")
+    graph.connect(source, total)
+    graph.connect(total, reader)
+    with graph.start(cluster) as run:
+        assert values(reader) == [1000 + 99 * 50]
+        run.finish()
+
+
+def test_what_a_filter_raises_on_a_node_is_raised_by_name(cluster):
+    graph, _ = chain(("fails", fails, {"nodes": "workers"}))
+    with pytest.raises(ps.FilterFailed, match="seven") as raised, graph.start(cluster) as run:
+        run.finish()
+    assert raised.value.filter == "fails"
+
+
+def test_a_group_that_is_not_there_is_named(cluster):
+    graph, _ = chain(("multiply", multiply, {"nodes": "elsewhere"}))
+    with pytest.raises(ps.GraphError, match="'elsewhere', which the cluster does not have: it has 'workers'"):
+        graph.start(cluster)
+
+
+def test_what_goes_where_can_be_asked_and_drawn(cluster):
+    graph, _ = chain(("multiply", multiply, {"copies": 2, "nodes": "workers"}))
+    split = cluster.split(graph)
+    assert split["parts"] == [("program", ["numbers", "reader"]), ("workers.0", ["multiply.0"]), ("workers.1", ["multiply.1"])]
+    assert split["cut"] == [("numbers.out", "multiply.in"), ("multiply.out", "reader.input")]
+    assert "cluster nodes workers" in graph.draw()
+
+
+def test_with_replay_a_node_may_die():
+    with ps.Cluster("local", workers=2, targets=1, deaths_of_a_buffer=100, log=lambda line: None) as cluster:
+        graph, reader = chain(("multiply", multiply, {"copies": 2, "nodes": "workers", "on_node_loss": "replay"}))
+        with graph.start(cluster) as run:
+            first = next(iter(reader))
+            os.kill(cluster.agents()[0].process, signal.SIGKILL)
+            assert [int(first[0]), *values(reader)] == [2 * n for n in range(100)]
+            run.finish()
+
+
+def test_a_death_is_raised_with_its_facts():
+    with ps.Cluster("local", workers=1, targets=1, log=lambda line: None) as cluster:
+        graph = ps.Graph()
+        writer = graph.add_writer("writer", "int64")
+        node = graph.add("multiply", multiply, nodes="workers")
+        reader = graph.add_reader("reader", "int64")
+        graph.connect(writer, node)
+        graph.connect(node, reader)
+        with pytest.raises(ps.NodeDied) as raised, graph.start(cluster) as run:
+            os.kill(cluster.agents()[0].process, signal.SIGKILL)
+            run.finish()
+        assert raised.value.node == "workers.0"
+        assert raised.value.filters == ["multiply"]
+
+
+APPLICATION = """
+<application name="sums" xmlns="urn:penstock:application:1">
+  <nodes name="workers" count="2" cpus="1"/>
+  <component name="numbers" class="numbers"><set name="count" value="50"/></component>
+  <component name="scale" class="scale" copies="2" nodes="workers" on-node-loss="replay"/>
+  <component name="sum" class="sum"/>
+  <component name="print" class="print"/>
+  <stream from="numbers.out" to="scale.in"/>
+  <stream from="scale.out" to="sum.in"/>
+  <stream from="sum.sum" to="print.in"/>
+</application>
+"""
+
+
+def test_an_application_runs_over_the_nodes_that_it_asks_for():
+    application = ps.Application.parse(APPLICATION)
+    assert {name: (group.count, group.cpus) for name, group in application.nodes().items()} == {"workers": (2, 1.0)}
+    assert ps.Application.parse(application.to_xml()).nodes() == application.nodes()
+    with ps.Cluster("local", targets=1, **application.nodes()) as cluster, application.start(cluster) as run:
+        run.finish()
+        figures = {each.name: each for each in run.run.statistics().filters}
+        assert figures["scale"].copies == 2
+        assert figures["scale"].firings == 50
+
+
+def test_an_application_that_asks_for_nodes_which_it_does_not_have_is_refused():
+    with pytest.raises(ps.UsageError, match="there is no <nodes> called 'others'"):
+        ps.Application.parse(APPLICATION.replace('nodes="workers" on', 'nodes="others" on'))
+
+
+def test_an_agent_refuses_what_is_no_invitation():
+    ended = subprocess.run([sys.executable, "-m", "penstock", "agent"], input="nonsense\n", capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert "no invitation" in ended.stderr + ended.stdout
+
+
+def test_an_engine_that_does_not_exist_is_named():
+    with pytest.raises(ps.UsageError, match="there is no engine 'carrier-pigeon'"):
+        ps.Cluster("carrier-pigeon", workers=1)
+
+
+def test_people_can_start_agents(tmp_path: Path):
+    """The program prints the invitation; whoever starts the agent gives it that line."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import numpy as np, penstock as ps\n"
+        "graph = ps.Graph()\n"
+        "writer = graph.add_writer('writer', 'int64')\n"
+        "node = graph.add('double', ps.filter(lambda x: 2 * x, inputs='int64', outputs='int64'), nodes='other')\n"
+        "reader = graph.add_reader('reader', 'int64')\n"
+        "graph.connect(writer, node)\n"
+        "graph.connect(node, reader)\n"
+        "with ps.Cluster('hand', listen='tcp:127.0.0.1:0', other=1) as cluster, graph.start(cluster) as run:\n"
+        "    writer.write(np.array([21]))\n"
+        "    writer.close()\n"
+        "    print(*[int(x[0]) for x in reader])\n"
+        "    run.finish()\n"
+    )
+    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        invitation = next(line for line in running.stderr if line.startswith("penstock1 "))
+        agent = subprocess.run([sys.executable, "-m", "penstock", "agent"], input=invitation, capture_output=True, text=True, timeout=60, check=False)
+        assert running.stdout.read().split() == ["42"]
+        assert running.wait(timeout=60) == 0
+    assert agent.returncode == 0, agent.stderr

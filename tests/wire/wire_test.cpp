@@ -1,0 +1,134 @@
+// Frames between two endpoints: each once and in order, over every kind of connection, also when it breaks.
+#include <random>
+
+#include "penstock/error.hpp"
+#include "wire/pair.hpp"
+
+namespace penstock::wire {
+namespace {
+
+class Wires : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Ways, Wires,
+                         testing::Values(Way{"unix", "unix:test", false}, Way{"tcp", "tcp:127.0.0.1:0", false},
+                                         Way{"tls", "tcp:127.0.0.1:0", true}),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+void expect_all_in_order(Collected& at, std::uint64_t count) {
+    ASSERT_TRUE(comes_true([&] { return at.count() >= count; }, 30s)) << at.count();
+    const std::lock_guard guard(at.lock);
+    ASSERT_EQ(at.frames.size(), count);
+    for (std::uint64_t n = 0; n < count; ++n) {
+        ASSERT_EQ(at.frames[n].head.as<Payload>().number, n);
+        ASSERT_EQ(at.frames[n].payload, bytes_for(n)) << n;
+    }
+}
+
+TEST_P(Wires, frames_arrive_in_order_in_both_directions) {
+    Pair pair(GetParam());
+    for (std::uint64_t n = 0; n < 500; ++n) {
+        pair.from_one->put(numbered(n), bytes_for(n));
+        pair.from_other->put(numbered(n), bytes_for(n));
+        if (n % 3 == 0) pair.from_one->flush();
+    }
+    pair.from_one->flush();
+    pair.from_other->flush();
+    expect_all_in_order(pair.at_one, 500);
+    expect_all_in_order(pair.at_other, 500);
+    EXPECT_TRUE(comes_true([&] { return pair.from_one->under_way() == 0 && pair.from_other->under_way() == 0; }));
+}
+
+TEST_P(Wires, nothing_is_lost_or_repeated_when_connections_break) {
+    Pair pair(GetParam());
+    std::atomic<bool> over{false};
+    std::thread breaker([&] {
+        std::mt19937 random(5);
+        while (!over) {
+            std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+            (random() % 2 == 0 ? pair.one : pair.other).cut(random() % 2);
+        }
+    });
+    constexpr std::uint64_t count = 3'000;
+    for (std::uint64_t n = 0; n < count; ++n) {
+        pair.from_one->put(numbered(n), bytes_for(n));
+        pair.from_one->flush();
+        pair.from_other->put(numbered(n), bytes_for(n));
+        pair.from_other->flush();
+        if (n % 100 == 0) std::this_thread::sleep_for(2ms);
+    }
+    over = true;
+    breaker.join();
+    expect_all_in_order(pair.at_one, count);
+    expect_all_in_order(pair.at_other, count);
+    EXPECT_GT(pair.from_one->joined_times(), 1u);
+}
+
+struct Gone : Keeper {
+    std::atomic<int> arrived{0}, not_arrived{0};
+    void let_go(void*, bool did) noexcept override { ++(did ? arrived : not_arrived); }
+};
+
+TEST_P(Wires, whoever_keeps_a_payload_is_told_when_it_has_arrived) {
+    Gone gone;
+    const std::vector<std::byte> payload(1000);
+    {
+        Pair pair(GetParam());
+        for (int i = 0; i < 10; ++i) pair.from_one->put(numbered(0), payload, &gone, nullptr);
+        pair.from_one->flush();
+        EXPECT_TRUE(comes_true([&] { return gone.arrived == 10; }));
+        pair.one.fence(1, 1);
+        pair.from_one->put(numbered(0), payload, &gone, nullptr);
+        EXPECT_EQ(gone.not_arrived, 1);
+    }
+    EXPECT_EQ(gone.arrived + gone.not_arrived, 11);
+}
+
+TEST_P(Wires, a_peer_that_cannot_be_reached_is_lost_after_the_patience) {
+    Pair pair(GetParam(), 600ms);
+    ASSERT_TRUE(comes_true([&] { return pair.from_one->state() == Wire::State::joined; }));
+    pair.other.close();
+    EXPECT_TRUE(comes_true([&] { return pair.from_one->state() == Wire::State::broken; }));
+    EXPECT_TRUE(comes_true([&] { return pair.from_one->state() == Wire::State::lost; }));
+}
+
+TEST_P(Wires, a_wrong_secret_is_refused_and_counted) {
+    Pair pair(GetParam());
+    Collected at_stranger;
+    Endpoint stranger({.secret = Secret::random(), .run = 7, .site = 1, .encrypted = GetParam().encrypted},
+                      at_stranger);
+    stranger.begin();
+    const auto wire = stranger.dial(0, 1, pair.address);
+    EXPECT_TRUE(comes_true([&] { return pair.one.refused(Refused::wrong_secret) >= 1; }));
+    EXPECT_NE(wire->state(), Wire::State::joined);
+    pair.from_one->put(numbered(0), bytes_for(0));
+    pair.from_one->flush();
+    expect_all_in_order(pair.at_other, 1);
+}
+
+TEST_P(Wires, an_old_generation_is_kept_out_and_told_so) {
+    Pair pair(GetParam());
+    ASSERT_TRUE(comes_true([&] { return pair.from_other->state() == Wire::State::joined; }));
+    pair.one.fence(1, 1);
+    const auto next = pair.one.expect(1, 2);
+    EXPECT_TRUE(comes_true([&] { return pair.from_other->state() == Wire::State::refused; }));
+    EXPECT_GE(pair.one.refused(Refused::old_generation), 1u);
+    Collected at_second;
+    Endpoint second({.secret = pair.secret, .run = 7, .site = 1, .generation = 2, .encrypted = GetParam().encrypted},
+                    at_second);
+    second.begin();
+    (void)second.dial(0, 1, pair.address);
+    next->put(numbered(0), bytes_for(0));
+    next->flush();
+    expect_all_in_order(at_second, 1);
+}
+
+TEST_P(Wires, a_frame_that_those_above_refuse_loses_the_wire_and_no_other) {
+    Pair pair(GetParam());
+    pair.at_one.take = [](Wire&, const FrameHead&) { throw Error("nonsense"); };
+    pair.from_other->put(numbered(0), bytes_for(1));
+    pair.from_other->flush();
+    EXPECT_TRUE(comes_true([&] { return pair.from_one->state() == Wire::State::lost; }));
+    EXPECT_EQ(pair.one.refused(Refused::garbage), 1u);
+}
+
+}  // namespace
+}  // namespace penstock::wire
