@@ -1,6 +1,7 @@
 // Kernels: those of the gallery for 1..N processors, those of images against OpenCV, scikit-image and SciPy.
 //
-// The gallery's: serial, threaded by hand, OpenMP, SciPy and tagged calls.
+// The gallery's: serial, threaded by hand, OpenMP, SciPy, tagged calls on the papers' tiles, and on parts that the
+// runtime chooses (split). What is done by hand is done with tiles and with bands where it is not plain which is faster.
 //
 // Sizes are those of the gallery. All but SciPy call the same kernels, and what they computed is compared bit for bit.
 #include <algorithm>
@@ -39,11 +40,12 @@ struct Kernel {
     std::size_t scipy_size;
     std::function<void(std::span<float> result)> prepare, serial;
     std::function<double(std::span<float> result, Team&)> hand;
-    std::function<void(std::span<float> result, penstock::Machine&)> tagged;
+    std::function<void(std::span<float> result, penstock::Machine&)> tagged, split;
     /// Part `i` of `parts`, for OpenMP.
     std::size_t parts;
     std::function<void(std::span<float> result, std::size_t i)> part;
     std::size_t result_size;
+    std::function<double(std::span<float> result, Team&)> hand_in_bands{};
 };
 
 Buffer<float> numbers(std::size_t size, unsigned seed) {
@@ -62,6 +64,7 @@ Kernel saxpy_kernel() {
             [x](auto result) { apps::saxpy::serial(x->span(), result, 1.7f); },
             [x](auto result, Team& team) { return apps::saxpy::hand(x->span(), result, 1.7f, team); },
             [x](auto result, auto& machine) { apps::saxpy::tagged(x->span(), result, 1.7f, part, machine); },
+            [x](auto result, auto& machine) { apps::saxpy::split(x->span(), result, 1.7f, machine); },
             size / part,
             [x](auto result, std::size_t i) {
                 penstock::kernels::saxpy(x->span().subspan(i * part, part), result.subspan(i * part, part), 1.7f);
@@ -80,6 +83,7 @@ Kernel sgemv_kernel() {
             [a, x](auto result) { apps::sgemv::serial(a->span(), x->span(), result); },
             [a, x](auto result, Team& team) { return apps::sgemv::hand(a->span(), x->span(), result, team); },
             [a, x](auto result, auto& machine) { apps::sgemv::tagged(a->span(), x->span(), result, rows, machine); },
+            [a, x](auto result, auto& machine) { apps::sgemv::split(a->span(), x->span(), result, machine); },
             size / rows,
             [a, x](auto result, std::size_t i) {
                 penstock::kernels::sgemv(a->span().subspan(i * rows * size, rows * size), x->span(),
@@ -106,6 +110,9 @@ Kernel addition_kernel() {
             [=](auto result, auto& machine) {
                 apps::addition::tagged(whole(a->data()), whole(b->data()), whole(result.data()), tiling, machine);
             },
+            [=](auto result, auto& machine) {
+                apps::addition::split(whole(a->data()), whole(b->data()), whole(result.data()), machine);
+            },
             tiling.count(),
             [=](auto result, std::size_t i) {
                 penstock::kernels::add(apps::part(whole(a->data()), tiling[i]), apps::part(whole(b->data()), tiling[i]),
@@ -122,24 +129,33 @@ Kernel conv2d_kernel(std::size_t side) {
     const auto whole = [side](std::span<float> result) {
         return penstock::view<float, 2>{result.data(), {side, side}};
     };
-    return {"conv2d",
-            side,
-            [](auto) {},
-            [=](auto result) { apps::conv2d::serial(plane->window(), *filter, whole(result), tiling); },
-            [=](auto result, Team& team) {
-                return apps::conv2d::hand(plane->window(), *filter, whole(result), tiling, team);
-            },
-            [=](auto result, auto& machine) {
-                apps::conv2d::tagged(plane->window(), *filter, whole(result), tiling, machine);
-                machine.barrier();
-            },
-            tiling.count(),
-            [=](auto result, std::size_t i) {
-                penstock::kernels::correlate(
-                    apps::part(plane->window(), tiling[i], filter->rows - 1, filter->columns - 1), filter->weights,
-                    apps::part(whole(result), tiling[i]));
-            },
-            side * side};
+    return {
+        "conv2d",
+        side,
+        [](auto) {},
+        [=](auto result) { apps::conv2d::serial(plane->window(), *filter, whole(result), tiling); },
+        [=](auto result, Team& team) {
+            return apps::conv2d::hand(plane->window(), *filter, whole(result), tiling, team);
+        },
+        [=](auto result, auto& machine) {
+            apps::conv2d::tagged(plane->window(), *filter, whole(result), tiling, machine);
+            machine.barrier();
+        },
+        [=](auto result, auto& machine) { apps::conv2d::split(plane->window(), *filter, whole(result), machine); },
+        tiling.count(),
+        [=](auto result, std::size_t i) {
+            penstock::kernels::correlate(apps::part(plane->window(), tiling[i], filter->rows - 1, filter->columns - 1),
+                                         filter->weights, apps::part(whole(result), tiling[i]));
+        },
+        side * side,
+        [=](auto result, Team& team) {
+            return team.run([&](int rank) {
+                const auto rows = team.share(rank, side);
+                const apps::Tile band{rows.begin, 0, rows.end - rows.begin, side};
+                penstock::kernels::correlate(apps::part(plane->window(), band, filter->rows - 1, filter->columns - 1),
+                                             filter->weights, apps::part(whole(result), band));
+            });
+        }};
 }
 
 template <class Body>
@@ -166,7 +182,8 @@ Contestant contestant(std::string name, const Kernel& kernel, std::shared_ptr<co
             }};
 }
 
-void compare(const Kernel& kernel, int workers, const bench::Options& options, bench::Report& report) {
+/// Gives the time of the split calls over the best that is done by hand.
+bench::Ratio compare(const Kernel& kernel, int workers, const bench::Options& options, bench::Report& report) {
     bench::Scipy scipy{workers};
     const auto machine = bench::make_machine({.targets = workers - 1});
     const auto wanted = std::make_shared<std::vector<float>>(kernel.result_size);
@@ -180,7 +197,12 @@ void compare(const Kernel& kernel, int workers, const bench::Options& options, b
         contestant("hand", kernel, wanted, [&](auto result) { return kernel.hand(result, team); }),
         contestant("serial", kernel, wanted, [&](auto result) { return seconds_of([&] { kernel.serial(result); }); }),
         contestant("tagged", kernel, wanted,
-                   [&](auto result) { return seconds_of([&] { kernel.tagged(result, *machine); }); })};
+                   [&](auto result) { return seconds_of([&] { kernel.tagged(result, *machine); }); }),
+        contestant("split", kernel, wanted,
+                   [&](auto result) { return seconds_of([&] { kernel.split(result, *machine); }); })};
+    if (kernel.hand_in_bands)
+        contestants.push_back(
+            contestant("hand, bands", kernel, wanted, [&](auto result) { return kernel.hand_in_bands(result, team); }));
 #if defined(_OPENMP)
     contestants.push_back(contestant("openmp", kernel, wanted, [&, workers](auto result) {
         return seconds_of([&] {
@@ -201,6 +223,8 @@ void compare(const Kernel& kernel, int workers, const bench::Options& options, b
                     {"high", over.high},
                     {"speed_up", result.ratio("serial", name).usual.value}});
     }
+    const bool bands = kernel.hand_in_bands && result.median("hand, bands") < result.median("hand");
+    return result.ratio("split", bands ? "hand, bands" : "hand");
 }
 
 }  // namespace
@@ -209,17 +233,19 @@ int main(int argc, char** argv) {
     const bench::About about{
         "kernels",
         "the gallery's kernels for 1..N processors; kernels of images against OpenCV, scikit-image and SciPy",
-        {bench::worst_kernel}};
+        {bench::worst_kernel, "kernels/tagged-over-hand"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 31;
     bench::Report report{about, options};
     bench::measure_images(options, report);
     const int most = std::max(2, static_cast<int>(bench::allowed_processors().size()));
+    bench::Ratio over_hand;
     for (const Kernel& kernel :
          {saxpy_kernel(), sgemv_kernel(), addition_kernel(), conv2d_kernel(options.quick ? 512 : 4096)}) {
-        for (int workers = 1; workers < most; workers *= 2) compare(kernel, workers, options, report);
-        compare(kernel, most, options, report);
+        for (int workers = 1; workers < most; workers *= 2) (void)compare(kernel, workers, options, report);
+        over_hand.add(compare(kernel, most, options, report));
     }
+    report.goal("kernels/tagged-over-hand", over_hand, bench::Direction::at_most, 1.05, bench::Judged::by_interval);
     report.note("scipy: BLAS for saxpy and sgemv, numpy.add, ndimage.correlate; LU is a benchmark of its own");
     return report.finish();
 }

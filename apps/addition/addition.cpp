@@ -9,6 +9,7 @@
 #include "apps/random.hpp"
 #include "kernels/add.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/split.hpp"
 
 namespace penstock::apps::addition {
 namespace {
@@ -57,6 +58,10 @@ void tagged(Source a, Source b, view<float, 2> sum, const Tiling& tiling, Machin
     machine.barrier();
 }
 
+void split(Source a, Source b, view<float, 2> sum, Machine& machine) {
+    penstock::split<kernels::add>(machine, in(a), in(b), out(sum));
+}
+
 RunResult run(Machine& machine, const Settings& given, const Progress& progress) {
     Settings settings = with_defaults(given);
     check_settings("addition", settings, {"a", "b"});
@@ -65,7 +70,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const std::size_t n = rows * columns;
 
     Random random{settings.seed};
-    Buffer<float> a{n}, b{n}, by_one{n}, by_hand{n}, by_rows{n}, by_large{n}, by_tasks{n};
+    Buffer<float> a{n}, b{n}, by_one{n}, by_hand{n}, by_rows{n}, by_large{n}, by_tasks{n}, by_parts{n};
     fill(a.span(), given_input<float>("addition", settings, "a", {rows, columns}), random, -1.0f, 1.0f);
     fill(b.span(), given_input<float>("addition", settings, "b", {rows, columns}), random, -1.0f, 1.0f);
     Team team{processors_of(machine)};
@@ -85,7 +90,9 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         {"large", reset(by_large),
          [&] { return in_streams(by_large, std::max<std::size_t>(1, large_bytes / (columns * sizeof(float)))); }},
         {"tagged", reset(by_tasks),
-         [&] { return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); }); }}};
+         [&] { return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); }); }},
+        {"split", reset(by_parts),
+         [&] { return seconds_of([&] { split(matrix(a), matrix(b), matrix(by_parts), machine); }); }}};
 
     RunResult result;
     result.app = "addition";
@@ -96,7 +103,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                      same_bits<float>("elements of hand that differ", by_hand.span(), by_one.span(), "serial"),
                      same_bits<float>("elements of rows that differ", by_rows.span(), by_one.span(), "serial"),
                      same_bits<float>("elements of large that differ", by_large.span(), by_one.span(), "serial"),
-                     same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial")};
+                     same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial"),
+                     same_bits<float>("elements of split that differ", by_parts.span(), by_one.span(), "serial")};
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("a", {rows, columns}, a.span()), keep<float>("b", {rows, columns}, b.span()),
                          keep<float>("sum", {rows, columns}, by_tasks.span())};

@@ -26,6 +26,9 @@ double hand(Source a, Source b, view<float, 2> sum, Team& team);
 /// One tagged call for each tile, then a barrier.
 void tagged(Source a, Source b, view<float, 2> sum, const Tiling& tiling, Machine& machine);
 
+/// As few calls as there are workers, each on long rows; the runtime chooses them. Waits for all.
+void split(Source a, Source b, view<float, 2> sum, Machine& machine);
+
 /// The application for the gallery. Settings: rows (1024), columns (512), block_rows (32), block_columns (64), seed.
 /// Inputs "a" and "b" (rows x columns, float32). Arrays kept: "a", "b" and "sum".
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);

@@ -5,6 +5,7 @@
 
 #include "kernels/correlate.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/split.hpp"
 
 namespace penstock::apps::conv2d {
 namespace {
@@ -70,6 +71,11 @@ void tagged(view<const float, 2> window, const Filter& filter, view<float, 2> ou
         machine.call<kernels::correlate>(in(with_halo(window, tile, filter)), in(filter.weights),
                                          penstock::out(part(out, tile)));
     }
+}
+
+void split(view<const float, 2> window, const Filter& filter, view<float, 2> out, Machine& machine) {
+    penstock::split<kernels::correlate>(machine, overlapping(in(window), filter.rows - 1), whole(in(filter.weights)),
+                                        penstock::out(out));
 }
 
 double relative_error(std::span<const float> pixels, std::size_t rows, std::size_t columns, const Filter& filter,

@@ -57,6 +57,9 @@ double hand(view<const float, 2> window, const Filter& filter, view<float, 2> ou
 void tagged(view<const float, 2> window, const Filter& filter, view<float, 2> out, const Tiling& tiling,
             Machine& machine);
 
+/// As few calls as there are workers, each on a band of rows; the runtime chooses them. Waits for all.
+void split(view<const float, 2> window, const Filter& filter, view<float, 2> out, Machine& machine);
+
 /// The largest error of one plane of the result against float64, relative to the sum of |filter * pixel|, over every
 /// `step`-th row.
 double relative_error(std::span<const float> pixels, std::size_t rows, std::size_t columns, const Filter& filter,

@@ -106,7 +106,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     std::vector<PaddedPlane> planes;
     for (std::size_t p = 0; p < image.planes(); ++p)
         planes.emplace_back(image.plane(p), image.rows, image.columns, filter);
-    const Result by_one{image}, by_hand{image}, by_tasks{image};
+    const Result by_one{image}, by_hand{image}, by_tasks{image}, by_parts{image};
     Team team{processors_of(machine)};
     const auto run_serial = [&] {
         for (std::size_t p = 0; p < planes.size(); ++p) serial(planes[p].window(), filter, by_one.plane(p), tiling);
@@ -123,6 +123,9 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
             tagged(planes[p].window(), filter, by_tasks.plane(p), tiling, machine);
         machine.barrier();
     };
+    const auto run_split = [&] {
+        for (std::size_t p = 0; p < planes.size(); ++p) split(planes[p].window(), filter, by_parts.plane(p), machine);
+    };
     const Way ways[] = {{"serial", by_one.reset(), [&] { return seconds_of(run_serial); }},
                         {"hand", by_hand.reset(), run_hand},
                         {"tagged",
@@ -130,7 +133,13 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
                              by_tasks.reset()();
                              wake(machine);
                          },
-                         [&] { return seconds_of(run_tagged); }}};
+                         [&] { return seconds_of(run_tagged); }},
+                        {"split",
+                         [&] {
+                             by_parts.reset()();
+                             wake(machine);
+                         },
+                         [&] { return seconds_of(run_split); }}};
 
     RunResult result;
     result.app = "conv2d";
@@ -140,7 +149,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.checks = {
         {"relative error", 0, relative_error(image, filter, by_tasks), tolerance, "float64"},
         same_bits<float>("pixels of hand that differ", by_hand.pixels.span(), by_one.pixels.span(), "serial"),
-        same_bits<float>("pixels of tagged that differ", by_tasks.pixels.span(), by_one.pixels.span(), "serial")};
+        same_bits<float>("pixels of tagged that differ", by_tasks.pixels.span(), by_one.pixels.span(), "serial"),
+        same_bits<float>("pixels of split that differ", by_parts.pixels.span(), by_one.pixels.span(), "serial")};
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("filter", {filter.rows, filter.columns}, filter.weights),
                          keep<float>("image", image.shape, image.pixels),

@@ -11,6 +11,7 @@
 #include "apps/random.hpp"
 #include "kernels/blas.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/split.hpp"
 
 namespace penstock::apps::saxpy {
 namespace {
@@ -44,6 +45,10 @@ void tagged(std::span<const float> x, std::span<float> y, float a, std::size_t p
     machine.barrier();
 }
 
+void split(std::span<const float> x, std::span<float> y, float a, Machine& machine) {
+    penstock::split<kernels::saxpy>(machine, in(x), inout(y), a);
+}
+
 double error_in_ulps(std::span<const float> x, std::span<const float> y, float a, std::span<const float> result) {
     double worst = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -66,7 +71,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const std::size_t n = settings.columns;
 
     Random random{settings.seed};
-    Buffer<float> x{n}, y{n}, by_one{n}, by_hand{n}, by_tasks{n};
+    Buffer<float> x{n}, y{n}, by_one{n}, by_hand{n}, by_tasks{n}, by_parts{n};
     fill(x.span(), given_x, random, -1.0f, 1.0f);
     fill(y.span(), given_y, random, -1.0f, 1.0f);
     Team team{processors_of(machine)};
@@ -83,7 +88,13 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
          },
          [&] {
              return seconds_of([&] { tagged(x.span(), by_tasks.span(), factor, settings.block_columns, machine); });
-         }}};
+         }},
+        {"split",
+         [&] {
+             reset(by_parts)();
+             wake(machine);
+         },
+         [&] { return seconds_of([&] { split(x.span(), by_parts.span(), factor, machine); }); }}};
 
     RunResult result;
     result.app = "saxpy";
@@ -92,7 +103,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.timings = measure(ways, settings.repetitions, progress);
     result.checks = {{"error in ulps", 0, error_in_ulps(x.span(), y.span(), factor, by_tasks.span()), 1, "long double"},
                      same_bits<float>("elements of hand that differ", by_hand.span(), by_one.span(), "serial"),
-                     same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial")};
+                     same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial"),
+                     same_bits<float>("elements of split that differ", by_parts.span(), by_one.span(), "serial")};
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("x", {n}, x.span()), keep<float>("y", {n}, y.span()),
                          keep<float>("result", {n}, by_tasks.span())};

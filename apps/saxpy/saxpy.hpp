@@ -25,6 +25,9 @@ double hand(std::span<const float> x, std::span<float> y, float a, Team& team);
 /// One tagged call for each `part` elements, then a barrier.
 void tagged(std::span<const float> x, std::span<float> y, float a, std::size_t part, Machine& machine);
 
+/// As few calls as there are workers, each on a long part; the runtime chooses them. Waits for all.
+void split(std::span<const float> x, std::span<float> y, float a, Machine& machine);
+
 /// The largest error of result = a x + y, in units in the last place of the largest of |a x|, |y| and |result|.
 double error_in_ulps(std::span<const float> x, std::span<const float> y, float a, std::span<const float> result);
 

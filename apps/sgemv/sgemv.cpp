@@ -11,6 +11,7 @@
 #include "apps/random.hpp"
 #include "kernels/blas.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/split.hpp"
 
 namespace penstock::apps::sgemv {
 namespace {
@@ -58,6 +59,10 @@ void tagged(std::span<const float> a, std::span<const float> x, std::span<float>
     machine.barrier();
 }
 
+void split(std::span<const float> a, std::span<const float> x, std::span<float> y, Machine& machine) {
+    penstock::split<kernels::sgemv>(machine, in(a), whole(in(x)), inout(y), alpha, beta);
+}
+
 double relative_error(std::span<const float> a, std::span<const float> x, std::span<const float> y,
                       std::span<const float> result) {
     double worst = 0;
@@ -83,7 +88,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const std::size_t columns = settings.columns;
 
     Random random{settings.seed};
-    Buffer<float> a{rows * columns}, x{columns}, y{rows}, by_one{rows}, by_hand{rows}, by_tasks{rows};
+    Buffer<float> a{rows * columns}, x{columns}, y{rows}, by_one{rows}, by_hand{rows}, by_tasks{rows}, by_parts{rows};
     fill(a.span(), given_input<float>("sgemv", settings, "A", {rows, columns}), random, -1.0f, 1.0f);
     fill(x.span(), given_input<float>("sgemv", settings, "x", {columns}), random, -1.0f, 1.0f);
     fill(y.span(), given_input<float>("sgemv", settings, "y", {rows}), random, -1.0f, 1.0f);
@@ -101,7 +106,13 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
          },
          [&] {
              return seconds_of([&] { tagged(a.span(), x.span(), by_tasks.span(), settings.block_rows, machine); });
-         }}};
+         }},
+        {"split",
+         [&] {
+             reset(by_parts)();
+             wake(machine);
+         },
+         [&] { return seconds_of([&] { split(a.span(), x.span(), by_parts.span(), machine); }); }}};
 
     RunResult result;
     result.app = "sgemv";
@@ -111,7 +122,8 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     result.checks = {
         {"relative error", 0, relative_error(a.span(), x.span(), y.span(), by_tasks.span()), tolerance, "float64"},
         same_bits<float>("elements of hand that differ", by_hand.span(), by_one.span(), "serial"),
-        same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial")};
+        same_bits<float>("elements of tagged that differ", by_tasks.span(), by_one.span(), "serial"),
+        same_bits<float>("elements of split that differ", by_parts.span(), by_one.span(), "serial")};
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("A", {rows, columns}, a.span()), keep<float>("x", {columns}, x.span()),
                          keep<float>("y", {rows}, y.span()), keep<float>("result", {rows}, by_tasks.span())};

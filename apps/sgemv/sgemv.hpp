@@ -27,6 +27,9 @@ double hand(std::span<const float> a, std::span<const float> x, std::span<float>
 /// One tagged call for each `rows` rows, then a barrier.
 void tagged(std::span<const float> a, std::span<const float> x, std::span<float> y, std::size_t rows, Machine& machine);
 
+/// As few calls as there are workers, each on a long part; the runtime chooses them. Waits for all.
+void split(std::span<const float> a, std::span<const float> x, std::span<float> y, Machine& machine);
+
 /// The largest error of a result against double precision, relative to |alpha| |A| |x| + |beta| |y|.
 double relative_error(std::span<const float> a, std::span<const float> x, std::span<const float> y,
                       std::span<const float> result);

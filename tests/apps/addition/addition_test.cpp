@@ -48,6 +48,9 @@ TEST_P(AdditionShapes, every_way_gives_the_exact_sums) {
         addition::tagged(left, right, matrix(by_tasks), tiling, machine);
         EXPECT_EQ(by_tasks, expected) << tiling.tile_rows << " x " << tiling.tile_columns;
     }
+    std::vector<float> by_parts(n);
+    addition::split(left, right, matrix(by_parts), machine);
+    EXPECT_EQ(by_parts, expected);
     for (const std::size_t rows_a_buffer : {std::size_t{1}, std::size_t{7}, rows + 5}) {
         for (const int copies : {1, 3}) {
             std::vector<float> by_streams(n);

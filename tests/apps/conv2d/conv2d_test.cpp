@@ -64,6 +64,9 @@ TEST_P(ConvShapes, every_way_gives_the_same_bits_close_to_float64) {
         EXPECT_LE(conv2d::relative_error(image, rows, columns, filter, by_tasks, 1), 1e-6);
         EXPECT_EQ(by_tasks, by_one) << tiles.tile_rows << " x " << tiles.tile_columns;
     }
+    std::vector<float> by_parts(image.size());
+    conv2d::split(padded.window(), filter, plane(by_parts), machine);
+    EXPECT_EQ(by_parts, by_one);
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, ConvShapes,

@@ -42,6 +42,9 @@ TEST_P(SaxpySizes, every_way_gives_the_same_bits_within_one_ulp_of_long_double) 
         saxpy::tagged(x, by_tasks, saxpy::factor, part, machine);
         EXPECT_EQ(by_tasks, by_one) << "parts of " << part;
     }
+    auto by_parts = y;
+    saxpy::split(x, by_parts, saxpy::factor, machine);
+    EXPECT_EQ(by_parts, by_one);
 }
 
 INSTANTIATE_TEST_SUITE_P(elements, SaxpySizes, testing::Values(0, 1, 2, 31, 33, 2047, 2048, 2049, 10'000));

@@ -45,6 +45,9 @@ TEST_P(SgemvShapes, every_way_gives_the_same_bits_close_to_float64) {
         sgemv::tagged(a, x, by_tasks, block, machine);
         EXPECT_EQ(by_tasks, by_one) << block << " rows a task";
     }
+    auto by_parts = y;
+    sgemv::split(a, x, by_parts, machine);
+    EXPECT_EQ(by_parts, by_one);
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, SgemvShapes,
