@@ -61,15 +61,15 @@ struct EventDescription {
 };
 /// A filter with its ports, settings and options.
 struct FilterDescription {
-    std::string name;                          ///< unique in its graph or filter
-    std::string type;                          ///< its C++ type, or its class's name
-    std::vector<PortDescription> inputs;       ///< in the order of their declaration
-    std::vector<PortDescription> outputs;      ///< likewise
-    std::vector<SettingDescription> settings;  ///< likewise
-    FilterOptions options;                     ///< copies, targets and so on
-    bool may_be_copied = false;                ///< its type says so
-    bool on_any_input = false;                 ///< its type says so
-    bool of_program = false;                   ///< the program's own end of a stream
+    std::string name;                               ///< unique in its graph or filter
+    std::string type;                               ///< its C++ type, or its class's name
+    std::vector<PortDescription> inputs;            ///< in the order of their declaration
+    std::vector<PortDescription> outputs;           ///< likewise
+    std::vector<SettingDescription> settings;       ///< likewise
+    FilterOptions options;                          ///< copies, targets and so on
+    bool may_be_copied = false;                     ///< its type says so
+    bool on_any_input = false;                      ///< its type says so
+    bool of_program = false;                        ///< the program's own end of a stream
     std::vector<EventDescription> event_outputs{};  ///< what it sends events by
 };
 /// A stream with its options.

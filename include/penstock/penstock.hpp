@@ -14,6 +14,7 @@
 //   send several calls as one task                              chain.hpp
 //   keep data on each target                                    resident.hpp
 //   share a loop among targets                                  for_each.hpp
+//   make one call several, each on a part of the arguments      split.hpp
 //   run tasks in processes of their own that may crash          isolation.hpp
 //   share memory with such processes                            heap.hpp
 //   call code that was loaded or made after they had started    plugin.hpp
@@ -119,6 +120,7 @@
 #include "penstock/resident.hpp"
 #include "penstock/run.hpp"
 #include "penstock/shared_mutex.hpp"
+#include "penstock/split.hpp"
 #include "penstock/spmd.hpp"
 #include "penstock/spread.hpp"
 #include "penstock/store_way.hpp"

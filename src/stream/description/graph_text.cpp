@@ -216,12 +216,13 @@ std::string text_of(const SettingDescription& setting) {
 }
 
 std::string text_of(const FilterDescription& filter, const FilterStatistics* figures) {
-    std::string text = "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) +
-                       ",\"copies\":" + std::to_string(filter.options.copies) + ",\"targets\":" +
-                       list(filter.options.targets, [](int target) { return std::to_string(target); }) +
-                       ",\"near\":" + json_text(filter.options.near) + ",\"nodes\":" + json_text(filter.options.nodes) +
-                       ",\"of_program\":" + text_of(filter.of_program) +
-                       ",\"may_be_copied\":" + text_of(filter.may_be_copied) + "," + streaming::json_of_parts(filter);
+    std::string text =
+        "{\"name\":" + json_text(filter.name) + ",\"type\":" + json_text(filter.type) +
+        ",\"copies\":" + std::to_string(filter.options.copies) +
+        ",\"targets\":" + list(filter.options.targets, [](int target) { return std::to_string(target); }) +
+        ",\"near\":" + json_text(filter.options.near) + ",\"nodes\":" + json_text(filter.options.nodes) +
+        ",\"of_program\":" + text_of(filter.of_program) + ",\"may_be_copied\":" + text_of(filter.may_be_copied) + "," +
+        streaming::json_of_parts(filter);
     if (figures != nullptr) text += ",\"statistics\":" + figures_of(*figures);
     return text + "}";
 }

@@ -74,8 +74,8 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
 
 /// Runs at most `most` waiting tasks of the scope. A barrier takes many at once, because a claim moves the line that
 /// all claimants write, and so many at least as are worth a claim. (Targets take their share only: one that empties the
-/// deque of a stream finds a task or two at its next look.) A wait for one task takes one, because its task may complete
-/// meanwhile.
+/// deque of a stream finds a task or two at its next look.) A wait for one task takes one, because its task may
+/// complete meanwhile.
 bool Initiator::help(Scope* scope, std::uint32_t most) {
     if (scope == nullptr || !helps_) return false;
     const auto help_from = [&](Ring& ring) {

@@ -2,10 +2,10 @@
 //
 // What an initiator issues beyond what its targets can start at once waits here (contract 2), so that uneven tasks
 // balance: a target that runs out of work claims the oldest tasks, a few at a time, and the owner does the same while
-// it helps. Records are the same self-sequenced lines as a channel's. How many have been appended stands beside how many
-// have been claimed, so a claimant that looks moves one line, whatever it finds: asking the records themselves moved up
-// to five, and took lines of records to come from the owner. The only read-modify-write is the claim, once for several
-// tasks.
+// it helps. Records are the same self-sequenced lines as a channel's. How many have been appended stands beside how
+// many have been claimed, so a claimant that looks moves one line, whatever it finds: asking the records themselves
+// moved up to five, and took lines of records to come from the owner. The only read-modify-write is the claim, once for
+// several tasks.
 //
 // Happens-before.
 //   append    payload writes -> ready_.store(release) -> ready_.load(acquire) by a claimant -> its payload reads
@@ -127,9 +127,9 @@ class PendingRing {
                returned_.load(std::memory_order_relaxed) != 0;
     }
 
-    /// Claims at most `most` of the oldest tasks, and of those seen waiting the `share`-th part, rounded up (so that the
-    /// last ones are spread over all who are free: guided self-scheduling), or `least` where that is more. Empty when
-    /// there is none or another was faster.
+    /// Claims at most `most` of the oldest tasks, and of those seen waiting the `share`-th part, rounded up (so that
+    /// the last ones are spread over all who are free: guided self-scheduling), or `least` where that is more. Empty
+    /// when there is none or another was faster.
     Claim claim(std::uint32_t most, std::uint32_t share, std::uint32_t least = 1) noexcept {
         if (returned_.load(std::memory_order_relaxed) != 0) [[unlikely]]
             if (const Claim one = claim_returned(); one.count != 0) return one;
