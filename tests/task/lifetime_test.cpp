@@ -280,7 +280,7 @@ TEST(FailuresOfAMachineThatGoes, do_not_become_successes) {
 
 /// For the address and the thread sanitizer: handles of other threads are asked at every moment of a machine's end.
 TEST(HandlesOfAMachineThatGoes, end_in_success_or_machine_gone) {
-    for (int round = 0; round < scaled(2000, 100); ++round) {
+    for (int round = 0; round < scaled(300, 100); ++round) {
         auto machine = std::make_unique<Machine>(with_targets(1));
         int x = 0;
         const auto handle = machine->call<add_one>(inout(x));
