@@ -119,7 +119,7 @@ std::string stream(const std::string& from, const std::string& to, const std::st
 /// Which pictures are shown in the beginning, and who decides.
 std::string application(const std::vector<bool>& shown, bool by_motion) {
     std::string text = "<application xmlns=\"urn:penstock:application:1\" name=\"changing\">" +
-                       component("frames", "frames") + component("busy", "busy", " copies=\"2\">") +
+                       component("frames", "jpip:frames") + component("busy", "busy", " copies=\"2\">") +
                        component("screen-0", "relay") + stream("frames.frame", "busy.in", "capacity=\"4\"") +
                        stream("busy.out", "screen-0.in", "ordered=\"true\"");
     if (!by_motion) text += "<event name=\"turn\"/><signal from=\"frames.turn\" event=\"turn\"/>";
@@ -155,7 +155,7 @@ std::string application(const std::vector<bool>& shown, bool by_motion) {
 Components components_of(Shared& shared) {
     Components all;
     components::add_classes(all);
-    all.add<Frames>("frames", "", &shared);
+    all.add<Frames>("jpip:frames", "", &shared);
     all.add<Film>("film", "", &shared);
     all.add<Busy>("busy", "");
     all.add<Screen>("screen", "", &shared);

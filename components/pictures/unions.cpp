@@ -154,11 +154,11 @@ struct LayOver {
          .doc =
              "At each picture behind: the next small one, so that both go at one pace, or the newest that has come."}};
     void operator()() {
+        auto behind = background.read();  // first, so that its tags are passed on
         while (picture.waiting() != 0) {
             newest_ = picture.read();
             if (take.get() == "next") break;
         }
-        auto behind = background.read();
         if (newest_) {
             const auto shape = shape_of(behind), small = shape_of(newest_, shape.channels);
             const auto place = [](int at, std::size_t side, int parts) {
