@@ -78,10 +78,10 @@ void RunCore::send_to(Server& home, Station& to, Mail* mail, int most_tries) {
 }
 
 void RunCore::deliver(Station* station, Mail* mail) {
-    deliver_at(station, mail, station->run().machine_.current_target());
+    deliver_at(station, mail, station->run().machine_.current_target(), true);
 }
 
-void RunCore::deliver_at(void* to, void* what, int target) noexcept {
+void RunCore::deliver_at(void* to, void* what, int target, bool last) noexcept {
     Station& station = *static_cast<Station*>(to);
     auto* const mail = static_cast<Mail*>(what);
     RunCore& run = station.run();
@@ -91,7 +91,7 @@ void RunCore::deliver_at(void* to, void* what, int target) noexcept {
             return mail->kind == MailKind::visit ? run.send_turn(station) : run.post(station, mail);
         const Server::Turn turn(*home);
         const auto here = home->here();
-        if (!home->fire_at_once(station, mail) && station.accept(mail)) {
+        if (!home->fire_at_once(station, mail, last) && station.accept(mail)) {
             if (station.moving) run.move_on(station, false);
             else home->enqueue(station);
         }

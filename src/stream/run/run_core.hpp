@@ -151,7 +151,7 @@ class RunCore {
     void look_for_stall(Look& look);
     void post_once(Station& to, Command& command);
 
-    static void deliver_at(void* station, void* mail, int target) noexcept;
+    static void deliver_at(void* station, void* mail, int target, bool last) noexcept;
 
     Origin origin_;
     bool slows_ = false;

@@ -59,10 +59,10 @@ void Server::run_handed_over() {
     }
 }
 
-bool Server::fire_at_once(Station& station, Mail* mail) {
+bool Server::fire_at_once(Station& station, Mail* mail, bool last) {
     if (running_ || !station.fires_at_once(*mail)) return false;
     running_ = true;
-    station.fire_at_once(*static_cast<Link*>(mail->from), static_cast<Block*>(mail));
+    station.fire_at_once(*static_cast<Link*>(mail->from), static_cast<Block*>(mail), last);
     run_handed_over();
     share_fresh();
     return true;

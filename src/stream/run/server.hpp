@@ -51,7 +51,7 @@ class Server {
     }
     void run_handed_over();
     /// Has a station of its own fire with mail that has just come, if it can at once. False when it must be accepted.
-    bool fire_at_once(Station& station, Mail* mail);
+    bool fire_at_once(Station& station, Mail* mail, bool last);
 
     /// Runs what there is for this thread alone.
     void drain();

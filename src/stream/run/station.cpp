@@ -243,12 +243,12 @@ bool Station::fires_at_once(const Mail& mail) const noexcept {
            proxy == nullptr && loop == nullptr && !several_copies && !bounded_pools_ && !moving && !stopping && !ended_;
 }
 
-void Station::fire_at_once(Link& link, Block* block) {
+void Station::fire_at_once(Link& link, Block* block, bool last) {
     waits_plainly_ = false;
     link.accepted.store(block->number + 1, std::memory_order_release);
     credit(&link, block->bytes);
-    if (fire_by_hand(link, block)) tally(ran_dry);
-    else home()->enqueue(*this);
+    if (!fire_by_hand(link, block)) home()->enqueue(*this);
+    else if (last) tally(ran_dry);
 }
 
 void Station::fire_with(Link& link, Block* block) {

@@ -234,8 +234,8 @@ class alignas(64) Station {
     void begin_to_pass_order(std::uint64_t next_of_writer);
     /// Has it a home and nothing to do but to fire with this mail, which has just come?
     bool fires_at_once(const Mail& mail) const noexcept;
-    /// Does so: the buffer never stands in the queue of its input.
-    void fire_at_once(Link& link, Block* block);
+    /// Does so: the buffer never stands in the queue of its input. `last`: no other waits behind it.
+    void fire_at_once(Link& link, Block* block, bool last);
     /// The station has nothing to do now; false: mail has come meanwhile. Only for stations without a home.
     bool rest() noexcept { return box.rest(); }
     void fail(std::exception_ptr cause) { fail(std::move(cause), firings.load(std::memory_order_relaxed)); }

@@ -19,7 +19,8 @@ class Machine;
 
 /// Runs as if it were a task of the receiving target: it may issue calls. Must not throw.
 struct Posting {
-    void (*run)(void* first, void* second, int target) noexcept = nullptr;  ///< `target`: the receiver
+    /// `target`: the receiver; `last`: nothing else of this sender waits behind it
+    void (*run)(void* first, void* second, int target, bool last) noexcept = nullptr;
     void* first = nullptr;
     void* second = nullptr;  ///< two lines of it are fetched before it is run
 };

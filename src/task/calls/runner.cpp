@@ -219,9 +219,9 @@ bool Runner::must_give_way(const Ring& ring) const noexcept {
     return waits;
 }
 
-void Runner::run_posted(const Posting& posting) noexcept {
+void Runner::run_posted(const Posting& posting, bool last) noexcept {
     const Inside inside(*this);
-    posting.run(posting.first, posting.second, target_);
+    posting.run(posting.first, posting.second, target_, last);
     self_.leave_scope();
 }
 

@@ -51,7 +51,7 @@ class Runner {
     void give_back_if_held_up(const Initiator& taker) noexcept;
 
     /// Runs what another target has posted.
-    void run_posted(const Posting& posting) noexcept;
+    void run_posted(const Posting& posting, bool last) noexcept;
 
     /// Tells the initiator of a completed task what it asked to be told.
     void notify(Ring& ring, std::uint32_t notice) noexcept;

@@ -127,10 +127,11 @@ bool Target::serve_postings() noexcept {
             if (record == nullptr) break;
             const Posting posting = record->payload;
             fetch(posting);
-            if (const auto* const behind = consumer.behind()) fetch(behind->payload);
+            const auto* const behind = consumer.behind();
+            if (behind != nullptr) fetch(behind->payload);
             consumer.complete();
             begin_work();
-            runner_->run_posted(posting);
+            runner_->run_posted(posting, behind == nullptr);
             served = true;
         }
     }
