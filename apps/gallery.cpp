@@ -56,15 +56,15 @@ std::vector<App::Text> texts_of_h264() {
 }  // namespace
 
 std::span<const App> gallery() {
-    const std::vector<std::string> tagged{"serial", "hand", "tagged"};
+    const std::vector<std::string> split{"serial", "hand", "tagged", "split"};
     static const App apps[] = {
-        {"saxpy", "y := a x + y: contiguous parts of long vectors", tagged, saxpy::run},
-        {"sgemv", "y := alpha A x + beta y: rows of a matrix, one vector that all tasks read", tagged, sgemv::run},
+        {"saxpy", "y := a x + y: contiguous parts of long vectors", split, saxpy::run},
+        {"sgemv", "y := alpha A x + beta y: rows of a matrix, one vector that all tasks read", split, sgemv::run},
         {"addition",
          "sum of two matrices in strided tiles; in streams of rows, and of large buffers",
-         {"serial", "hand", "rows", "large", "tagged"},
+         {"serial", "hand", "rows", "large", "tagged", "split"},
          addition::run},
-        {"conv2d", "a dense filter over an image, in strided tiles with a halo", tagged, conv2d::run},
+        {"conv2d", "a dense filter over an image, in strided tiles with a halo", split, conv2d::run},
         {"lu",
          "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond",
          {"serial", "hand", "tagged", "dependent"},
