@@ -64,7 +64,7 @@ class Agent final : public Site {
         std::unique_lock guard(lock_);
         changed_.wait(guard, [&] { return ended_ || next_; });
         guard.unlock();
-        if (output_ != nullptr) output_->send_to({});
+        if (output_ != nullptr) output_->drain(), output_->send_to({});
         endpoint.drain(200ms);
         return next_;
     }
@@ -112,7 +112,7 @@ class Agent final : public Site {
                     std::vector<FarRun::Seen> seen;
                     for (const auto& [stream, orders] : all) seen.push_back({stream, orders});
                     run->second->set_wire(about.site, wires_[about.site]);
-                    report_lost(about.run, run->second->recover(about.site, seen, static_cast<int>(deaths)));
+                    run->second->recover(about.site, seen, static_cast<int>(deaths));
                 }
                 break;
             case Control::become:
@@ -138,6 +138,7 @@ class Agent final : public Site {
     [[noreturn]] void end_now(int code, const char* why) noexcept {
         if (output_ != nullptr) output_->send_to({});
         std::fprintf(stderr, "penstock agent %s: %s; it ends\n", invitation_.name.c_str(), why);
+        if (output_ != nullptr) output_->drain();
         _exit(code);
     }
 
@@ -161,8 +162,6 @@ class Agent final : public Site {
                                                    : endpoint.expect(site, generation);
         }
     }
-
-    void report_lost(std::uint32_t, const std::vector<LostBuffer>&) {}
 
     Machine& machine() {
         const std::lock_guard guard(machine_lock_);
@@ -233,6 +232,7 @@ class Agent final : public Site {
         // What it has sent must have arrived before the program hears that it is over.
         while (!state.core.stopping() && !(state.far->idle() && wires_empty())) std::this_thread::sleep_for(1ms);
         say(*program_, Control::figures, {.run = state.far->number()}, packed(figures_of(state)));
+        if (output_ != nullptr) output_->drain();  // before the program hears that it is over
         return over;
     }
 

@@ -40,6 +40,15 @@ void CapturedOutput::send_to(std::function<void(const std::string&)> whom) {
     whom_ = std::move(whom);
 }
 
+void CapturedOutput::drain() {
+    const std::lock_guard one_at_a_time(draining_);
+    std::fflush(nullptr);
+    if (uninterrupted([] { return write(STDOUT_FILENO, "", 1); }) != 1) return;
+    std::unique_lock guard(lock_);
+    ++asked_;
+    marked_.wait_for(guard, std::chrono::seconds(1), [&] { return marks_ >= asked_; });
+}
+
 void CapturedOutput::end() noexcept {
     if (!thread_.joinable()) return;
     std::fflush(nullptr);
@@ -61,7 +70,12 @@ void CapturedOutput::read_all() {
         const auto got = uninterrupted([&] { return read(from_.get(), part, sizeof part); });
         if (got <= 0) break;
         for (ssize_t i = 0; i < got; ++i)
-            if (part[i] == '\n' || line.size() >= longest_line) {
+            if (part[i] == '\0') {  // drain() wrote it
+                if (!line.empty()) say();
+                const std::lock_guard guard(lock_);
+                ++marks_;
+                marked_.notify_all();
+            } else if (part[i] == '\n' || line.size() >= longest_line) {
                 if (part[i] != '\n') line += part[i];
                 say();
             } else {

@@ -178,6 +178,9 @@ void ClusterState::close() noexcept {
         const std::lock_guard guard(lock);
         if (std::exchange(closing, true)) return;
         changed_something.notify_all();
+        for (auto& [run_number, run] : cluster_runs)  // nobody replaces nodes any more
+            for (const auto& [site, member] : members)
+                if (member.state != Member::State::present) part_is_gone(run, site);
     }
     machine_ends();
     if (replacing_.joinable()) replacing_.join();
@@ -260,7 +263,10 @@ void ClusterState::changed(wire::Wire& wire) noexcept {
 
 void ClusterState::note_death(wire::Site site, std::uint32_t generation, const std::string& how) {
     const std::lock_guard guard(lock);
-    if (closing) return;
+    if (closing) {
+        for (auto& [run_number, run] : cluster_runs) part_is_gone(run, site);
+        return;
+    }
     const auto member = members.find(site);
     if (member == members.end() || member->second.node.generation != generation ||
         member->second.state == Member::State::dead)

@@ -89,6 +89,8 @@ streaming::Placement ClusterState::place(const Model& model, std::vector<std::st
                                          })));
             continue;
         }
+        if (!filter.options.target_classes.empty())
+            wrong("names classes of targets, and the targets of nodes have none: say targets, or leave them out");
         if (filter.kind->external) wrong("is the program's own end, and cannot run on other nodes");
         auto sites = group->second;
         if (static_cast<std::size_t>(filter.options.copies) < sites.size())
@@ -162,6 +164,7 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
                     if (!run.ready.contains(site))
                         throw NodeDied(members.at(site).node.name, "it was not ready for the graph in time", {}, 0);
         }
+        run.made = true;
     } catch (...) {
         state->finished = true;
         run.state = nullptr;
@@ -182,8 +185,10 @@ void ClusterState::begin(RunState& state) {
     state.begin();
     endpoint.call([&] { state.far->open(); });
     const std::lock_guard guard(lock);
-    const auto& run = cluster_runs.at(state.far->number());
+    auto& run = cluster_runs.at(state.far->number());
     for (const auto site : run.sites) say_to(members.at(site), Control::begin, {.run = state.far->number()});
+    run.begun = true;
+    changed_something.notify_all();
 }
 
 /// Under the lock.
@@ -212,7 +217,7 @@ void ClusterState::take_over(wire::Site site, std::uint32_t run_number, const Ov
         else core.broken(error("on node '" + members.at(site).node.name + "': " + text));
     }
     run.awaited.erase(site);
-    if (run.awaited.empty()) open = std::move(run.open);
+    if (run.awaited.empty()) open = std::move(run.open);  // gone below, outside the lock
     guard.unlock();
     changed_something.notify_all();
     open = nullptr;
@@ -233,7 +238,11 @@ void ClusterState::tick() noexcept {
 void ClusterState::look_for_stall(ClusterRun& run) {
     auto& core = run.state->core;
     auto now = run.figures->all();
-    if (now.size() < run.sites.size()) return;
+    const bool all_there = std::ranges::all_of(run.awaited, [&](wire::Site site) {
+        return members.at(site).state == Member::State::present && run.ready.contains(site);
+    });
+    if (!all_there) run.still = 0;  // somebody is being replaced
+    if (!all_there || now.size() < run.sites.size()) return;
     const auto of_nodes = now;
     std::get<0>(now[0]) = {core.progress(), run.state->far->frames_sent(), run.state->far->frames_come(),
                            core.settled()};
@@ -249,9 +258,11 @@ void ClusterState::look_for_stall(ClusterRun& run) {
                std::get<0>(was->second).frames_sent == moved.frames_sent;
     }
     run.before = now;
-    run.still =
-        same && sent == come && core.awaited() && !core.program_writes() && !core.stopping() ? run.still + 1 : 0;
-    if (run.still < 8) return;  // two seconds
+    run.still = same && core.awaited() && !core.program_writes() && !core.stopping() ? run.still + 1 : 0;
+    // Two seconds; where frames are on their way, or those of a dead node confuse the sums, as long as a connection may
+    // be broken besides.
+    const auto looks = sent == come && !run.some_died ? 8 : 8 + options.patience / 250ms;
+    if (run.still < looks) return;
     std::string report = core.report();
     for (const auto& [site, figures] : of_nodes)
         report += "on node '" + members.at(site).node.name + "':\n" + std::get<3>(figures);

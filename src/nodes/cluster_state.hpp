@@ -47,8 +47,11 @@ struct ClusterRun {
     std::string refused{};  ///< by a node: why
     streaming::RunCore::KeptOpen open{};
     std::shared_ptr<PartFigures> figures = std::make_shared<PartFigures>();
+    bool made = false;                       ///< all its parts are
+    bool begun = false;                      ///< and all nodes have been told to begin
     std::map<wire::Site, Figures> before{};  ///< for who looks whether anything moves
     int still = 0;                           ///< looks at which nothing had moved
+    bool some_died = false;                  ///< frames of dead nodes are not counted
     // while a node is replaced
     std::set<wire::Site> fenced{};
     SeenOrders seen{};
@@ -124,11 +127,13 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void attend_deaths() noexcept;
     void replace(Locked& guard, const Death& death);
     void fail_run(ClusterRun& run, wire::Site site, const std::string& how);
+    static void part_is_gone(ClusterRun& run, wire::Site site);
     bool get_another(Locked& guard, wire::Site site);
     void use_spare(Locked& guard, Member& member, Member& spare);
     std::string invitation_for(Member& member);
     bool fence(Locked& guard, wire::Site site, std::uint32_t generation);
     void hand_over(Locked& guard, wire::Site site);
+    void hand_over(Locked& guard, wire::Site site, std::uint32_t run_number);
     bool dead_meanwhile(wire::Site site) const;
     /// Streams join the two.
     static bool neighbours(const streaming::RunState& run, wire::Site one, wire::Site other);

@@ -30,7 +30,7 @@ using CarriedRecipe = std::tuple<std::string, std::string, std::vector<std::byte
 using CarriedFilter =
     std::tuple<std::uint64_t, std::string, std::string, CarriedFlags, std::vector<int>, std::string,
                std::vector<CarriedPort>, std::vector<CarriedPort>, std::vector<std::pair<std::string, CarriedValue>>,
-               std::vector<wire::Site>, CarriedRecipe>;
+               std::vector<wire::Site>, CarriedRecipe, std::vector<std::pair<std::string, std::string>>>;
 struct CarriedStream {
     std::uint64_t id, from, output, to, input;
     Policy policy;
@@ -106,7 +106,7 @@ std::vector<std::byte> part_of(const Model& model, const streaming::Placement& p
                          options.isolation.has_value(), options.isolation.value_or(Isolation::none), options.on_failure,
                          options.on_node_loss, options.copies, options.pool, options.time_limit.count()},
             options.targets, options.near, ports_of(filter.first->inputs), ports_of(filter.first->outputs),
-            std::move(settings), std::move(sites), std::move(recipe));
+            std::move(settings), std::move(sites), std::move(recipe), options.events);
     }
     for (const auto& stream : model.streams) {
         const auto& options = stream.options;
@@ -122,7 +122,8 @@ std::vector<std::byte> part_of(const Model& model, const streaming::Placement& p
 Part part_from(std::span<const std::byte> bytes, wire::Site here, const Components& components) {
     auto [filters, streams] = unpacked<CarriedPart>(bytes);
     Part part;
-    for (const auto& [id, name, type, flags, targets, near, inputs, outputs, settings, sites, recipe] : filters) {
+    for (const auto& [id, name, type, flags, targets, near, inputs, outputs, settings, sites, recipe, events] :
+         filters) {
         FilterModel filter;
         filter.id = id;
         filter.name = name;
@@ -133,6 +134,7 @@ Part part_from(std::span<const std::byte> bytes, wire::Site here, const Componen
         if (mine) {
             filter.options.targets = targets;
             filter.options.near = near;
+            filter.options.events = events;
             filter.options.pool = flags.pool;
             filter.options.time_limit = std::chrono::nanoseconds(flags.time_limit);
             if (flags.has_isolation) filter.options.isolation = flags.isolation;

@@ -45,10 +45,15 @@ bool ClusterState::neighbours(const streaming::RunState& run, wire::Site one, wi
     });
 }
 
+/// Under the lock. Nobody waits for the end of that node's part any more.
+void ClusterState::part_is_gone(ClusterRun& run, wire::Site site) {
+    run.awaited.erase(site);
+    if (run.awaited.empty()) run.open = nullptr;
+}
+
 /// Under the lock. The run is stopped, and finish() throws.
 void ClusterState::fail_run(ClusterRun& run, wire::Site site, const std::string& how) {
-    run.awaited.erase(site);
-    if (run.state == nullptr) return;
+    if (run.state == nullptr) return part_is_gone(run, site);
     std::vector<std::string> filters;
     const auto& placement = run.state->far->placement();
     for (const auto& filter : run.state->model.filters) {
@@ -58,8 +63,8 @@ void ClusterState::fail_run(ClusterRun& run, wire::Site site, const std::string&
     }
     run.state->core.broken(std::make_exception_ptr(
         NodeDied(members.at(site).node.name, how, std::move(filters), run.state->far->held_for(site))));
-    if (run.awaited.empty()) run.open = nullptr;
-    else run.state->far->tell(streaming::FarKind::stop);
+    part_is_gone(run, site);
+    if (!run.awaited.empty()) run.state->far->tell(streaming::FarKind::stop);
 }
 
 void ClusterState::replace(Locked& guard, const Death& death) {
@@ -103,7 +108,7 @@ bool ClusterState::fence(Locked& guard, wire::Site site, std::uint32_t generatio
     // Whose streams join it must answer; one that dies meanwhile cannot.
     const auto missing = [&]() -> ClusterRun* {
         for (auto& [run_number, run] : cluster_runs) {
-            if (run.state == nullptr || !run.awaited.contains(site)) continue;
+            if (run.state == nullptr || !run.made || !run.awaited.contains(site)) continue;
             for (const auto other : run.awaited)
                 if (other != site && !run.fenced.contains(other) && neighbours(*run.state, site, other)) return &run;
         }
@@ -175,38 +180,54 @@ void ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
 
 /// The new agent gets its parts of the runs, and those who read from it and write to it go on.
 void ClusterState::hand_over(Locked& guard, wire::Site site) {
-    Member& member = members.at(site);
-    const auto generation = member.node.generation;
     const auto all = packed(peers());
     for (const auto& [other, each] : members)
         if (each.state == Member::State::present && !each.spare) say_to(each, Control::peers, {}, all);
+    std::vector<std::uint32_t> all_runs;  // they come and go while this thread waits
     for (auto& [run_number, run] : cluster_runs) {
-        if (run.state == nullptr || !run.awaited.contains(site)) continue;
-        if (run.open == nullptr) {  // it has not begun: who makes it tells the new node
-            run.ready.erase(site);
-            continue;
-        }
+        all_runs.push_back(run_number);
         run.ready.erase(site);
-        say_to(member, Control::part, {.run = run_number}, run.part);
-        changed_something.wait_for(guard, options.time_to_start, [&] {
-            return closing || run.ready.contains(site) || !run.refused.empty() || dead_meanwhile(site);
-        });
-        if (closing || dead_meanwhile(site)) return;
-        if (!run.ready.contains(site)) {
-            fail_run(run, site, "another that took its place could not make its part: " + run.refused);
-            continue;
-        }
-        const auto word = packed(Replaced{static_cast<std::uint32_t>(options.deaths_of_a_buffer), run.seen});
-        for (const auto other : run.awaited)
-            if (other != site)
-                say_to(members.at(other), Control::replaced,
-                       {.run = run_number, .site = site, .generation = generation}, word);
-        std::vector<streaming::FarRun::Seen> seen;
-        for (auto& [stream, orders] : run.seen) seen.push_back({stream, orders});
-        run.state->far->set_wire(site, member.wire);
-        run.state->far->recover(site, seen, options.deaths_of_a_buffer);
-        say_to(member, Control::begin, {.run = run_number});
     }
+    for (const auto run_number : all_runs) {
+        if (closing || dead_meanwhile(site)) return;
+        hand_over(guard, site, run_number);
+    }
+}
+
+void ClusterState::hand_over(Locked& guard, wire::Site site, std::uint32_t run_number) {
+    Member& member = members.at(site);
+    const auto concerned = [&]() -> ClusterRun* {
+        const auto found = cluster_runs.find(run_number);
+        return found == cluster_runs.end() || found->second.state == nullptr || !found->second.awaited.contains(site)
+                   ? nullptr
+                   : &found->second;
+    };
+    ClusterRun* run = concerned();
+    if (run == nullptr || !run->made) return;  // who makes it gives the new node its part
+    say_to(member, Control::part, {.run = run_number}, run->part);
+    const auto until = std::chrono::steady_clock::now() + options.time_to_start;
+    const auto over = [&] {
+        run = concerned();
+        return closing || run == nullptr || dead_meanwhile(site) || !run->refused.empty() ||
+               (run->begun && run->ready.contains(site));
+    };
+    const bool in_time = changed_something.wait_until(guard, until, over);
+    if (closing || run == nullptr || dead_meanwhile(site)) return;
+    if (!in_time || !run->refused.empty())
+        return fail_run(*run, site,
+                        "another that took its place could not make its part" +
+                            (in_time ? ": " + run->refused : std::string(" in time")));
+    run->some_died = true;
+    const auto word = packed(Replaced{static_cast<std::uint32_t>(options.deaths_of_a_buffer), run->seen});
+    for (const auto other : run->awaited)
+        if (other != site)
+            say_to(members.at(other), Control::replaced,
+                   {.run = run_number, .site = site, .generation = member.node.generation}, word);
+    std::vector<streaming::FarRun::Seen> seen;
+    for (auto& [stream, orders] : run->seen) seen.push_back({stream, orders});
+    run->state->far->set_wire(site, member.wire);
+    run->state->far->recover(site, seen, options.deaths_of_a_buffer);
+    say_to(member, Control::begin, {.run = run_number});
 }
 
 }  // namespace penstock::nodes

@@ -25,6 +25,7 @@ constexpr auto tick_interval = 250ms;
 constexpr auto time_to_owe = 2ms;
 constexpr std::size_t read_at_once = std::size_t{1} << 20;
 constexpr auto longest_pause = 500ms;
+constexpr auto longest_step = 500ms;  // of the endpoint's thread; who takes longer has stood still
 
 // What an event of epoll is about: in the upper half what, in the lower half which.
 enum : std::uint64_t { about_bell = 1, about_listening, about_greeting, about_wire };
@@ -274,16 +275,25 @@ void Endpoint::part(Peer& peer, Wire::State state) {
 }
 
 void Endpoint::tick(Clock::time_point now) {
-    next_tick_ = now + tick_interval;
+    // While this process itself stood still, nobody can have been silent.
+    const bool stood_still = next_tick_ != Clock::time_point{} && now - next_tick_ > longest_step;
+    const auto missed = stood_still ? now - next_tick_ : Clock::duration::zero();
+    next_tick_ = now + std::clamp<std::chrono::milliseconds>(options_.patience / 8, 50ms, tick_interval);
     for (auto& [site, peer] : peers_) {
         if (peer.wire == nullptr) continue;
         Wire& wire = *peer.wire;
+        wire.heard = std::min(wire.heard + missed, now);
+        wire.broken_since += missed;
         switch (wire.state()) {
             case Wire::State::joined:
                 if (now - wire.spoken.load(std::memory_order_relaxed) >
                     std::min<std::chrono::milliseconds>(options_.patience / 8, 1s))
                     wire.acknowledge();
-                if (now - wire.heard > options_.patience) part(peer, Wire::State::broken);
+                // A new connection may get through where the old one does not.
+                if (now - wire.heard > options_.patience / 2) {
+                    part(peer, Wire::State::broken);
+                    wire.broken_since = wire.heard;
+                }
                 break;
             case Wire::State::waits:
                 if (!peer.at) break;  // who expects a peer knows himself how long
@@ -301,6 +311,7 @@ void Endpoint::tick(Clock::time_point now) {
         each = next;
     }
     events_.tick();
+    for (const auto& each : listening_) let_in(each);  // whom there was no descriptor or memory for
 }
 
 // ---- greetings ----
@@ -313,7 +324,9 @@ std::unique_ptr<Carrier> Endpoint::carrier_over(OwnedDescriptor socket, bool loc
 
 void Endpoint::let_in(const Listening& at) {
     for (;;) {
-        OwnedDescriptor socket(accept4(at.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        OwnedDescriptor socket(
+            uninterrupted([&] { return accept4(at.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
+        if (!socket && errno == ECONNABORTED) continue;
         if (!socket) return;
         if (greetings_.size() >= most_greetings) {
             const auto oldest = std::ranges::find_if(greetings_, [](const Greeted& each) { return !each.dialled; });
@@ -347,7 +360,8 @@ void Endpoint::dial_due(Clock::time_point now) {
         greetings_.push_back({std::make_unique<Greeting>(carrier_over(std::move(socket), peer.at->local, Side::dials),
                                                          options_.secret, peer.at->local, hello),
                               site, peer.at->local});
-        greetings_.back().greeting->until = now + time_to_greet;
+        greetings_.back().greeting->until =
+            now + std::clamp<std::chrono::milliseconds>(options_.patience / 4, 250ms, time_to_greet);
         peer.greeting = true;
         watch(descriptor, tag_of(about_greeting, static_cast<std::uint64_t>(descriptor)), true);
     }

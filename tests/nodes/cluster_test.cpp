@@ -192,6 +192,61 @@ TEST(Cluster, a_source_on_a_node_ends_when_the_run_is_closed) {
     EXPECT_EQ(sink.got, numbers(static_cast<std::int64_t>(sink.got.size())));
 }
 
+struct Tell {
+    Input<std::int64_t> in{"in"};
+    Output<std::int64_t> out{"out"};
+    EventOutput<std::int64_t> tenth{"tenth"};
+    void operator()() {
+        auto buffer = in.read();
+        if (buffer[0] % 10 == 0) tenth.send(buffer[0]);
+        out.write(std::move(buffer));
+    }
+};
+struct Hear {
+    Input<std::int64_t> in{"in"};
+    Output<std::int64_t> out{"out"};
+    std::int64_t heard = 0;
+    void operator()() { (void)in.read(); }
+    void on_event(const Event& event) { heard += event.name == "round" ? 1 : 1'000; }
+    void finish() {
+        auto buffer = out.make(1);
+        buffer.edit()[0] = heard;
+        out.write(std::move(buffer));
+    }
+};
+
+TEST(Cluster, events_of_filters_on_nodes_reach_filters_everywhere_and_the_program) {
+    Cluster cluster(small(2));
+    Graph graph;
+    auto& source = graph.add<Numbers>("numbers", {}, 100);
+    auto& tell = graph.add<Tell>("tell", {.events = {{"tenth", "round"}}, .nodes = "workers"});
+    auto& here = graph.add<Hear>("here");
+    auto& sink = graph.add<Collect>("collect");
+    graph.connect(source.out, tell.in);
+    graph.connect(tell.out, here.in);
+    graph.connect(here.out, sink.in);
+    std::atomic<int> listened{0};
+    auto run = graph.start(cluster);
+    run.listen([&](const Event& event) {
+        listened += event.name == "round" ? 1 : 1'000;
+        return true;
+    });
+    run.finish();
+    EXPECT_EQ(sink.got, std::vector<std::int64_t>{10});
+    EXPECT_LE(listened, 10);
+}
+
+TEST(Cluster, classes_of_targets_are_refused_for_nodes) {
+    Cluster cluster(small(1));
+    Graph graph;
+    auto& source = graph.add<Numbers>("numbers", {}, 10);
+    auto& add = graph.add<Add>("add", {.target_classes = {"fast"}, .nodes = "workers"}, 0);
+    auto& sink = graph.add<Collect>("collect");
+    graph.connect(source.out, add.in);
+    graph.connect(add.out, sink.in);
+    EXPECT_THROW((void)graph.start(cluster), GraphError);
+}
+
 TEST(Cluster, what_an_agent_prints_comes_to_the_program) {
     std::mutex lock;
     std::vector<std::string> lines;

@@ -49,7 +49,7 @@ class TwoSites : wire::Events {
     void begin() {
         for (auto& site : sites_) {
             site->state->begin();
-            site->state->far->open();
+            site->endpoint->call([&] { site->state->far->open(); });
         }
         other_ = std::async(std::launch::async, [this] { end(1); });
     }

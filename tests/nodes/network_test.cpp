@@ -12,8 +12,7 @@
 #include <functional>
 #include <mutex>
 
-#include "nodes/filters.hpp"
-#include "penstock/cluster.hpp"
+#include "nodes/chain.hpp"
 #include "penstock/run.hpp"
 
 namespace {
@@ -49,6 +48,12 @@ class Elsewhere {
     std::string here() const { return here_; }
     void cut() { succeeds("ip link set " + device_ + " down"); }
     void heal() { succeeds("ip link set " + device_ + " up"); }
+    /// Both ways.
+    bool slow_down(const std::string& rate) {
+        const auto shape = " root tbf rate " + rate + " burst 16kb latency 50ms";
+        return succeeds("tc qdisc add dev " + device_ + shape) &&
+               succeeds("ip netns exec " + name_ + " tc qdisc add dev eth0" + shape);
+    }
 
   private:
     int number_;
@@ -62,7 +67,10 @@ class TestEngine final : public Engine {
     using Before = std::function<std::vector<std::string>(const Node&)>;
     explicit TestEngine(Before before) : before_(std::move(before)) {}
     ~TestEngine() override {
-        for (auto& [key, process] : processes_) kill(process, SIGKILL);
+        {
+            const std::lock_guard guard(lock_);
+            for (auto& [key, process] : processes_) kill(process, SIGKILL);
+        }
         for (auto& thread : threads_) thread.join();
     }
     void start(const Node& node, const std::string& invitation) override {
@@ -108,31 +116,13 @@ class TestEngine final : public Engine {
 };
 
 ClusterOptions over(const Elsewhere& first, std::shared_ptr<Engine> engine, int nodes) {
-    ClusterOptions options;
-    options.nodes = {{"workers", nodes}};
+    auto options = workers(nodes);
     options.own_engine = std::move(engine);
     options.listen = "tcp:" + first.here() + ":0";
-    options.machine.targets = 1;
-    options.node_machine.targets = 1;
-    options.deaths_of_a_buffer = 1'000;
-    options.log = [](const std::string&) {};
     return options;
 }
 
-struct Chain {
-    Graph graph;
-    Collect* sink = nullptr;
-    Chain(OnNodeLoss loss, std::int64_t count, int micros = 300) {
-        auto& source = graph.add<Numbers>("numbers", {}, count);
-        auto& add = graph.add<Add>("add", {.copies = 2, .nodes = "workers", .on_node_loss = loss}, 0, micros);
-        sink = &graph.add<Collect>("collect");
-        graph.connect(source.out, add.in);
-        graph.connect(add.out, sink->in, {.ordered = true});
-    }
-    void wait_for(std::size_t arrived) const {
-        while (sink->arrived < arrived) std::this_thread::sleep_for(1ms);
-    }
-};
+constexpr WorkOptions two{.copies = 2, .micros = 300};
 
 class Networks : public testing::Test {
   protected:
@@ -145,7 +135,7 @@ class Networks : public testing::Test {
 
 TEST_F(Networks, a_graph_runs_over_two_machines) {
     Cluster cluster(over(one, std::make_shared<TestEngine>([&](const Node& node) { return in_turn(node); }), 2));
-    Chain chain(OnNodeLoss::stop, 2'000);
+    WorkChain chain(OnNodeLoss::stop, true, 2'000, two);
     auto run = chain.graph.start(cluster);
     run.finish();
     EXPECT_EQ(chain.sink->got, numbers(2'000));
@@ -155,14 +145,29 @@ TEST_F(Networks, a_partition_that_heals_loses_nothing) {
     auto options = over(one, std::make_shared<TestEngine>([&](const Node& node) { return in_turn(node); }), 2);
     options.patience = 8s;
     Cluster cluster(options);
-    Chain chain(OnNodeLoss::stop, 3'000);
+    for (const auto loss : {OnNodeLoss::stop, OnNodeLoss::lose, OnNodeLoss::replay}) {
+        const bool ordered = loss != OnNodeLoss::lose;
+        WorkChain chain(loss, ordered, 3'000, two);
+        auto run = chain.graph.start(cluster);
+        chain.wait_for(300);
+        other.cut();
+        std::this_thread::sleep_for(700ms);
+        other.heal();
+        run.finish();
+        if (!ordered) std::ranges::sort(chain.sink->got);
+        EXPECT_EQ(chain.sink->got, numbers(3'000));
+        EXPECT_TRUE(run.lost().empty());
+    }
+    EXPECT_EQ(cluster.replaced(), 0u);
+}
+
+TEST_F(Networks, a_slow_link_holds_its_writer_back_and_loses_nothing) {
+    if (!other.slow_down("1mbit")) GTEST_SKIP() << "no link can be slowed down here (tc)";
+    Cluster cluster(over(one, std::make_shared<TestEngine>([&](const Node& node) { return in_turn(node); }), 2));
+    WorkChain chain(OnNodeLoss::replay, true, 1'500, {.copies = 2, .micros = 0});
     auto run = chain.graph.start(cluster);
-    chain.wait_for(300);
-    other.cut();
-    std::this_thread::sleep_for(1500ms);
-    other.heal();
     run.finish();
-    EXPECT_EQ(chain.sink->got, numbers(3'000));
+    EXPECT_EQ(chain.sink->got, numbers(1'500));
     EXPECT_EQ(cluster.replaced(), 0u);
 }
 
@@ -174,7 +179,7 @@ TEST_F(Networks, an_agent_behind_a_partition_is_replaced_and_kept_out_when_it_he
     options.patience = 1s;
     {
         Cluster cluster(options);
-        Chain chain(OnNodeLoss::replay, 3'000);
+        WorkChain chain(OnNodeLoss::replay, true, 3'000, two);
         auto run = chain.graph.start(cluster);
         chain.wait_for(300);
         other.cut();
@@ -211,12 +216,9 @@ TEST(SlowNodes, a_slow_node_gets_less_where_demand_drives) {
         return node.site == 1 ? std::vector<std::string>{"env", "PENSTOCK_TEST_SLOW=1"}
                               : std::vector<std::string>{"env"};
     });
-    ClusterOptions options;
-    options.nodes = {{"workers", 2}};
+    auto options = workers(2);
     options.own_engine = engine;
     options.listen = "unix";
-    options.machine.targets = 1;
-    options.node_machine.targets = 1;
     Cluster cluster(options);
     Graph graph;
     auto& source = graph.add<Numbers>("numbers", {}, 1'000);

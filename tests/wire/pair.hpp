@@ -98,7 +98,7 @@ struct Payload {
 
 inline FrameHead numbered(std::uint64_t n) { return FrameHead::of(number(FrameKind::first_of_users), Payload{n}); }
 inline std::vector<std::byte> bytes_for(std::uint64_t n) {
-    std::vector<std::byte> bytes((n * 7919) % 5 == 0 ? (n * 104'729) % 200'000 : n % 300);
+    std::vector<std::byte> bytes((n * 7919) % 5 == 0 ? (n * 104'729) % 60'000 : n % 300);
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(n + i);
     return bytes;
 }

@@ -47,7 +47,7 @@ TEST_P(Wires, nothing_is_lost_or_repeated_when_connections_break) {
             (random() % 2 == 0 ? pair.one : pair.other).cut(random() % 2);
         }
     });
-    constexpr std::uint64_t count = 3'000;
+    constexpr std::uint64_t count = 2'000;
     for (std::uint64_t n = 0; n < count; ++n) {
         pair.from_one->put(numbered(n), bytes_for(n));
         pair.from_one->flush();

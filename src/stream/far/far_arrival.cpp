@@ -28,6 +28,8 @@ FarLink& FarRun::link_numbered(std::uint32_t number, wire::Site from, bool out) 
 }
 
 void FarRun::open() {
+    const std::lock_guard of_frames(delivering_);
+    if (shut_) return;
     open_ = true;
     for (const auto& far : far_stations_) {
         const std::lock_guard guard(far->lock);
@@ -35,6 +37,11 @@ void FarRun::open() {
         far->station->end_reader();  // all that it is joined to runs elsewhere
     }
     for (auto& early : std::exchange(early_, {})) deliver(early.head, early.from, early.block, early.payload);
+}
+
+void FarRun::shut() {
+    const std::lock_guard of_frames(delivering_);
+    shut_ = true;
 }
 
 std::byte* FarRun::room(wire::Wire& wire, const wire::FrameHead& head) {
@@ -69,6 +76,8 @@ void FarRun::arrived(wire::Wire& wire, const wire::FrameHead& head) {
             throw Error("a buffer that came has another size than it says");
         block = patiently([&] { return make_block(far.link->from->pool, 0); });
     }
+    const std::lock_guard of_frames(delivering_);
+    if (shut_) return block == nullptr ? void() : give_back(block);
     if (open_) return deliver(head, wire.site, block, bytes);
     early_.push_back({head, wire.site, block, std::move(bytes)});
 }
@@ -96,8 +105,13 @@ void FarRun::deliver(const wire::FrameHead& head, wire::Site from, Block* block,
         case FarKind::done: {
             const auto done = head.as<DoneHead>();
             FarLink& far = link_numbered(done.link, from, true);
-            const std::lock_guard guard(far.station->lock);
-            return take_done(far, done.order);
+            bool suspected = false;
+            {
+                const std::lock_guard guard(far.station->lock);
+                suspected = take_done(far, done.order);
+            }
+            if (suspected) let_others_go_on(*far.station);  // takes the locks of others
+            return;
         }
         case FarKind::ended: {
             FarStation& far = station_numbered(far_numbered_);
@@ -106,10 +120,15 @@ void FarRun::deliver(const wire::FrameHead& head, wire::Site from, Block* block,
             return take_ended(far);
         }
         case FarKind::event: {
-            Station& station = station_numbered(stations_);
             carried::Decoder bytes(payload);
             auto [name, value] = carried::decode<std::pair<std::string, CarriedValue>>(bytes);
-            auto mail = std::make_unique<EventMail>(Event{std::move(name), setting_value(value)}, nullptr);
+            Event event{std::move(name), setting_value(value)};
+            if (here_ == 0 && head.as<StationHead>().station == StationHead::everybody) {
+                (void)state_.send(event, "");
+                return;
+            }
+            Station& station = station_numbered(stations_);
+            auto mail = std::make_unique<EventMail>(std::move(event), nullptr);
             core_.post_counted(station, *mail);
             (void)mail.release();
             return;

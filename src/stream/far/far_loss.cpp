@@ -45,7 +45,7 @@ std::uint64_t FarRun::held_for(wire::Site site) const {
     return all;
 }
 
-std::vector<LostBuffer> FarRun::recover(wire::Site site, const std::vector<Seen>& seen, int most_deaths) {
+void FarRun::recover(wire::Site site, const std::vector<Seen>& seen, int most_deaths) {
     std::map<std::uint64_t, Orders> come;
     for (const auto& each : seen) come[each.stream].add(each.orders);
     std::vector<LostBuffer> lost;
@@ -97,7 +97,10 @@ std::vector<LostBuffer> FarRun::recover(wire::Site site, const std::vector<Seen>
     say_ended();
     say_again(site);
     core_.note_lost(lost);
-    return lost;
+    if (here_ != 0 || !core_.stopping()) return;
+    // It was stopped while there was no node to be told.
+    const auto new_one = std::ranges::find(far_stations_, site, [](const auto& far) { return far->site; });
+    if (new_one != far_stations_.end()) put(**new_one, FarKind::stop, RunHead{number_}, true);
 }
 
 std::vector<std::string> FarRun::edit_problems(const Model& old, const Model& wished) const {

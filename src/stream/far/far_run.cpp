@@ -47,6 +47,8 @@ void FarRun::leave() {
         const std::lock_guard guard(far->lock);
         if (const auto wire = std::exchange(far->wire, nullptr)) wire->disown(*this);
     }
+    const std::lock_guard guard(lock_);
+    program_ = nullptr;
 }
 
 FarRun::~FarRun() {
@@ -129,6 +131,10 @@ std::vector<wire::Site> FarRun::peers() const {
 }
 
 void FarRun::set_wire(wire::Site site, std::shared_ptr<wire::Wire> wire) {
+    if (site == 0) {
+        const std::lock_guard guard(lock_);
+        program_ = wire;
+    }
     for (const auto& far : far_stations_) {
         const std::lock_guard guard(far->lock);
         if (far->site == site) far->wire = wire;
@@ -206,13 +212,7 @@ void FarRun::take(FarStation& far, Mail* mail) {
         }
         case MailKind::event: {
             const std::unique_ptr<EventMail> owned(static_cast<EventMail*>(mail));
-            carried::Encoder bytes;
-            carried::encode(bytes, std::pair(owned->event.name, carried_value(owned->event.value)));
-            if (far.wire != nullptr && !far.ended) {
-                frames_sent_.fetch_add(1, std::memory_order_release);
-                far.wire->put(wire::FrameHead::of(streaming::number(FarKind::event), StationHead{number_, far.number}),
-                              bytes.all());
-            }
+            if (far.wire != nullptr && !far.ended) put_event(*far.wire, far.number, owned->event);
             far.station->count_handled();
             break;
         }
@@ -220,6 +220,24 @@ void FarRun::take(FarStation& far, Mail* mail) {
             far.station->accept(mail);
             if (far.station->stopping) stop(far);
     }
+}
+
+void FarRun::put_event(wire::Wire& to, std::uint32_t station, const Event& event) {
+    carried::Encoder bytes;
+    carried::encode(bytes, std::pair(event.name, carried_value(event.value)));
+    frames_sent_.fetch_add(1, std::memory_order_release);
+    to.put(wire::FrameHead::of(streaming::number(FarKind::event), StationHead{number_, station}), bytes.all());
+}
+
+void FarRun::raise(const Event& event) {
+    std::shared_ptr<wire::Wire> to;
+    {
+        const std::lock_guard guard(lock_);
+        to = program_;
+    }
+    if (to == nullptr) return;
+    put_event(*to, StationHead::everybody, event);
+    to->flush();
 }
 
 /// The run was stopped: nothing of what is under way matters any more.
@@ -344,13 +362,14 @@ void FarRun::forget(FarLink& far, Block* block) {
     give_back(block);
 }
 
-void FarRun::take_done(FarLink& far, std::uint64_t order) {
+bool FarRun::take_done(FarLink& far, std::uint64_t order) {
     if (!far.tracked) throw Error("a node says what came of a buffer, and nobody has asked it");
     const auto kept = far.kept.find(order);
-    if (kept == far.kept.end()) return;  // known already
-    if (kept->second.deaths != 0) let_others_go_on(*far.station);
+    if (kept == far.kept.end()) return false;  // known already
+    const bool suspected = kept->second.deaths != 0;
     if (kept->second.under_way) kept->second.done = true;
     else forget(far, kept->second.block);
+    return suspected;
 }
 
 /// Sends what waits for the node, in its order.

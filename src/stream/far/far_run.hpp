@@ -123,6 +123,8 @@ class FarRun final : wire::Keeper {
     void set_wire(wire::Site site, std::shared_ptr<wire::Wire> wire);
     /// From here on frames are taken in. The endpoint's thread.
     void open();
+    /// All stations have ended: what still comes is for nobody. When this returns, nothing is posted any more.
+    void shut();
 
     // ---- the endpoint's thread. All throw Error for what breaks a rule ----
     std::byte* room(wire::Wire& wire, const wire::FrameHead& head);
@@ -143,6 +145,8 @@ class FarRun final : wire::Keeper {
     std::function<void()> leaving{};
     /// From the program to all nodes.
     void tell(FarKind what) noexcept;
+    /// An event of a filter of this node, to all that handle it: the program knows who.
+    void raise(const Event& event);
     /// Nothing that was sent is under way any more.
     bool idle();
     /// Its wires forget it. The endpoint's thread; before it is destroyed.
@@ -155,8 +159,8 @@ class FarRun final : wire::Keeper {
     };
     /// Its wire is closed; nothing more comes from it. What has come by tracked filters of it so far.
     std::vector<Seen> lose(wire::Site site);
-    /// Another has taken its place. Sends again what it needs, or drops it, and returns the names of what was dropped.
-    std::vector<LostBuffer> recover(wire::Site site, const std::vector<Seen>& seen, int most_deaths);
+    /// Another has taken its place. Sends again what it needs, or drops it and notes its name.
+    void recover(wire::Site site, const std::vector<Seen>& seen, int most_deaths);
     /// The station of a copy of a filter that another node runs; null where there is none.
     Station* station_of(const std::string& filter, int copy) const;
 
@@ -191,6 +195,7 @@ class FarRun final : wire::Keeper {
         to.wire->put(wire::FrameHead::of(streaming::number(kind), head));
         if (flush) to.wire->flush();
     }
+    void put_event(wire::Wire& to, std::uint32_t station, const Event& event);
     void link_closed(FarLink& link);
     std::uint32_t number_of(const Station& station) const;
 
@@ -204,7 +209,8 @@ class FarRun final : wire::Keeper {
     void drop(FarLink& link, Block* block);
     void take_credit(FarLink& link, const CreditHead& head);
     void give_credit(FarLink& link, std::uint64_t taken, std::uint64_t bytes);
-    void take_done(FarLink& link, std::uint64_t order);
+    /// True: it was one that a node had died on.
+    bool take_done(FarLink& link, std::uint64_t order);
     void give_all(FarLink& link);
     void let_others_go_on(FarStation& station);
     void take_ended(FarStation& station);
@@ -232,14 +238,17 @@ class FarRun final : wire::Keeper {
     std::unordered_map<const Link*, FarLink*> by_link_;
 
     std::mutex lock_;                       ///< of what follows
+    std::shared_ptr<wire::Wire> program_;   ///< null in the program
     std::map<std::uint64_t, Orders> seen_;  ///< by stream, of those out of tracked filters
     std::unordered_map<const Station*, std::unordered_map<std::uint64_t, FarLink*>> entered_;
     std::vector<Station*> ended_;  ///< whose last frames are under way
     std::vector<Station*> told_;   ///< that have ended, and whoever is joined to them knows
     std::atomic<bool> some_ended_{false};
 
+    std::mutex delivering_;  ///< of the two
+    bool open_ = false, shut_ = false;
+
     // The endpoint's thread.
-    bool open_ = false;
     std::map<wire::Site, Block*> incoming_;
     std::map<wire::Site, std::vector<std::byte>> incoming_bytes_;
     std::vector<Early> early_;

@@ -53,6 +53,7 @@ struct DoneHead {
     std::uint64_t order;
 };
 struct StationHead {
+    static constexpr std::uint32_t everybody = ~std::uint32_t{0};  ///< of an event that a filter has sent
     std::uint32_t run;
     std::uint32_t station;
 };

@@ -170,6 +170,7 @@ void RunState::begin() {
 void RunState::spread_over(Placement placement, std::uint32_t here, std::uint32_t number) {
     far = std::make_unique<FarRun>(*this, std::move(placement), here, number);
     core.far = wiring.far = far.get();
+    if (here != 0) core.raise = [all = far.get()](const Event& event) { all->raise(event); };
 }
 
 RunState::RunState(Machine& machine, const Model& described)
@@ -331,6 +332,7 @@ void RunState::settle() {
     timer.stop();
     pressure.stop();
     if (door != nullptr) door->close();
+    if (far != nullptr) far->shut();
     for (const auto& link : core.links) link->starvation.give_up();
     for (const auto& station : core.stations)
         for (const auto& outlet : station->outlets) outlet->pool->starvation().give_up();
