@@ -92,7 +92,7 @@ class Cluster:
 
             self._engine, kind = RayEngine(engine, INVITATION, self._died), "local"
         options = {
-            "engine": kind, "own_engine": self._engine, "agent": list(agent) or [sys.executable, "-m", "penstock", "agent"], "listen": listen,
+            "engine": kind, "own_engine": self._engine, "agent": list(agent) or [sys.executable, "-m", "penstock.cli", "agent"], "listen": listen,
             "encryption": encryption, "patience": patience, "time_to_start": time_to_start, "spares": spares,
             "deaths_of_a_buffer": deaths_of_a_buffer, "targets": targets, "log": log, "nodes": groups,
         }  # fmt: skip
@@ -142,7 +142,7 @@ class Cluster:
 
     def split(self, graph: Any) -> dict[str, Any]:
         """What would go where of a penstock.Graph: 'parts' (node, its filters), 'cut' (streams between nodes), 'text'. Raises GraphError."""
-        return self._cluster.split(graph._graph)
+        return graph._graph.split(self._cluster)
 
 
 def where(given: "_core.Machine | Cluster") -> "tuple[_core.Machine, Any]":

@@ -28,7 +28,7 @@ class _Agent:
 
     def live(self, variable: str, invitation: str) -> str:
         process = subprocess.Popen(  # noqa: S603 - this interpreter
-            [sys.executable, "-m", "penstock", "agent"], env=os.environ | {variable: invitation}, preexec_fn=_end_with_parent  # noqa: PLW1509
+            [sys.executable, "-m", "penstock.cli", "agent"], env=os.environ | {variable: invitation}, preexec_fn=_end_with_parent  # noqa: PLW1509
         )
         code = process.wait()
         return f"its agent ended by signal {-code}" if code < 0 else f"its agent ended with exit code {code}"

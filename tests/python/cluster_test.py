@@ -149,7 +149,7 @@ APPLICATION = """
   <component name="print" class="print"/>
   <stream from="numbers.out" to="scale.in"/>
   <stream from="scale.out" to="sum.in"/>
-  <stream from="sum.sum" to="print.in"/>
+  <stream from="sum.out" to="print.in"/>
 </application>
 """
 
@@ -170,8 +170,26 @@ def test_an_application_that_asks_for_nodes_which_it_does_not_have_is_refused():
         ps.Application.parse(APPLICATION.replace('nodes="workers" on', 'nodes="others" on'))
 
 
+def test_agents_end_when_the_program_has_died():
+    program = (
+        "import sys, penstock as ps\n"
+        "cluster = ps.Cluster('hand', listen='tcp:127.0.0.1:0', patience=1, workers=1)\n"
+        "print(*(agent.process for agent in cluster.agents()), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        invitation = next(line for line in running.stderr if line.startswith("penstock1 "))
+        with subprocess.Popen([sys.executable, "-m", "penstock.cli", "agent"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as agent:
+            agent.stdin.write(invitation)
+            agent.stdin.close()
+            assert int(running.stdout.readline()) == agent.pid
+            running.kill()
+            assert agent.wait(timeout=60) == 3
+            assert "the program cannot be reached" in agent.stderr.read()
+
+
 def test_an_agent_refuses_what_is_no_invitation():
-    ended = subprocess.run([sys.executable, "-m", "penstock", "agent"], input="nonsense\n", capture_output=True, text=True, check=False)
+    ended = subprocess.run([sys.executable, "-m", "penstock.cli", "agent"], input="nonsense\n", capture_output=True, text=True, check=False)
     assert ended.returncode != 0
     assert "no invitation" in ended.stderr + ended.stdout
 
@@ -179,6 +197,30 @@ def test_an_agent_refuses_what_is_no_invitation():
 def test_an_engine_that_does_not_exist_is_named():
     with pytest.raises(ps.UsageError, match="there is no engine 'carrier-pigeon'"):
         ps.Cluster("carrier-pigeon", workers=1)
+
+
+def test_ray_that_is_not_there_is_named_when_it_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ps.UsageError, match="pip install ray"):
+        ps.Cluster("ray://auto", workers=1)
+
+
+def test_openssl_that_is_not_there_is_named_when_it_is_asked_for_and_one_machine_needs_none(tmp_path: Path):
+    (tmp_path / "libssl.so.3").write_text("this is no library " * 100)
+    program = (
+        "import penstock as ps\n"
+        "with ps.Cluster('local', workers=1, targets=1):\n"
+        "    print('there')\n"
+        "try:\n"
+        "    ps.Cluster('local', listen='tcp:127.0.0.1:0', workers=1)\n"
+        "except ps.OpenSslMissing as missing:\n"
+        "    print(missing)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True, timeout=100, check=True
+    ).stdout.splitlines()
+    assert said[0] == "there"
+    assert "apt install libssl3" in said[1]
 
 
 def test_people_can_start_agents(tmp_path: Path):
@@ -200,7 +242,7 @@ def test_people_can_start_agents(tmp_path: Path):
     )
     with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         invitation = next(line for line in running.stderr if line.startswith("penstock1 "))
-        agent = subprocess.run([sys.executable, "-m", "penstock", "agent"], input=invitation, capture_output=True, text=True, timeout=60, check=False)
+        agent = subprocess.run([sys.executable, "-m", "penstock.cli", "agent"], input=invitation, capture_output=True, text=True, timeout=60, check=False)
         assert running.stdout.read().split() == ["42"]
         assert running.wait(timeout=60) == 0
     assert agent.returncode == 0, agent.stderr

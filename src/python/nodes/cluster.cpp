@@ -1,6 +1,9 @@
 // Clusters, as Python has them. penstock.cluster gives them their words.
 #include "penstock/cluster.hpp"
 
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/tuple.h>
+
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
 
@@ -110,6 +113,15 @@ Cluster* cluster_in(nb::handle cluster) {
     return cluster.is_none() ? nullptr : &nb::cast<PythonCluster&>(cluster).live();
 }
 
+nb::dict split_of(const Graph& graph, nb::handle cluster) {
+    Cluster& over = nb::cast<PythonCluster&>(cluster).live();
+    const auto split = without_interpreter([&] { return over.split(graph); });
+    nb::list parts, cut;
+    for (const auto& part : split.parts) parts.append(nb::make_tuple(part.node, part.filters));
+    for (const auto& stream : split.cut) cut.append(nb::make_tuple(stream.from, stream.to));
+    return dict_of("parts", parts, "cut", cut, "text", split.text());
+}
+
 void bind_cluster(nb::module_& module) {
     streaming::FilterKind::read_recipes("python", &kind_from);
     nb::class_<PythonCluster>(module, "Cluster", nb::is_final(), "What penstock.Cluster stands on.")
@@ -129,18 +141,10 @@ void bind_cluster(nb::module_& module) {
                                 counts.others);
              })
         .def("replaced", [](PythonCluster& self) { return self.live().replaced(); })
-        .def("died",
-             [](PythonCluster& self, int site, std::uint32_t generation, const std::string& how) {
-                 without_interpreter([&] {
-                     if (self.engine != nullptr && self.engine->died) self.engine->died(site, generation, how);
-                 });
-             })
-        .def("split", [](PythonCluster& self, const Graph& graph) {
-            const auto split = without_interpreter([&] { return self.live().split(graph); });
-            nb::list parts, cut;
-            for (const auto& part : split.parts) parts.append(nb::make_tuple(part.node, part.filters));
-            for (const auto& stream : split.cut) cut.append(nb::make_tuple(stream.from, stream.to));
-            return dict_of("parts", parts, "cut", cut, "text", split.text());
+        .def("died", [](PythonCluster& self, int site, std::uint32_t generation, const std::string& how) {
+            without_interpreter([&] {
+                if (self.engine != nullptr && self.engine->died) self.engine->died(site, generation, how);
+            });
         });
     module.def("run_agent", [](const std::string& invitation) {
         return without_interpreter([&] { return run_agent(invitation); });

@@ -158,6 +158,7 @@ void bind_stream_graph(nb::module_& module) {
         .def("description", [](PythonGraph& self) { return object_of(self.description()); })
         .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.description()); })
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.description()); })
+        .def("split", [](const PythonGraph& self, nb::handle cluster) { return split_of(self, cluster); })
         .def("start", [](PythonGraph& self, nb::object machine, const std::string& name, nb::object cluster) {
             Cluster* const over = cluster_in(cluster);
             return start_on(std::move(machine), [&](LiveRun& live) {

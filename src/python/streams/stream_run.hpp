@@ -51,6 +51,8 @@ inline const char* (*known_text)(const std::string& path) = [](const std::string
 
 /// The cluster behind a penstock.Cluster; null for None.
 Cluster* cluster_in(nb::handle cluster);
+/// What would go where.
+nb::dict split_of(const Graph& graph, nb::handle cluster);
 void bind_cluster(nb::module_& module);
 void bind_stream_end(nb::module_& module);
 void bind_stream_graph(nb::module_& module);
