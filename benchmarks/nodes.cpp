@@ -267,7 +267,7 @@ void decoding(bench::Report& report, const bench::Options& options) {
                           }};
     };
     auto plan = plan_of(options, 5);
-    plan.rounds = options.quick ? 3 : 5;
+    plan.rounds = options.quick ? 6 : 9;
     plan.attempts = 1;
     const auto result = bench::measure({contestant(1), contestant(2), contestant(4)}, plan);
     report.rows("decoding, a quarter of a processor a node: ", result);
@@ -334,10 +334,27 @@ void replaying(bench::Report& report, const bench::Options& options) {
     report.goal("nodes/replay-seconds", {worst(with), worst(with), worst(with)}, Direction::at_most, 0.5);
 }
 
-/// `./bench hop` of this build beside that of one without this layer: PENSTOCK_HOP_BEFORE is the path of its bench_hop.
-void local_hop(bench::Report& report) {
-    report.missing("nodes/local-hop", Direction::at_most, 1.05,
-                   "it needs a build of a version without nodes: compare both builds' `bench hop` in turn");
+/// This build's program beside that of a build without this layer, which PENSTOCK_HOP_BEFORE names.
+void local_hop(bench::Report& report, const bench::Options& options) {
+    const char* const before = std::getenv("PENSTOCK_HOP_BEFORE");
+    if (before == nullptr)
+        return report.missing("nodes/local-hop", Direction::at_most, 1.03,
+                              "PENSTOCK_HOP_BEFORE names no local_hop of a build without nodes "
+                              "(benchmarks/nodes/local_hop.cpp says how to make it)");
+    const bench::Asked old_build(before), old_again(before), this_build(PENSTOCK_BENCH_LOCAL_HOP);
+    bench::Ratio all;
+    for (const char what : {'1', '2'}) {
+        const auto asked = [what](const std::string& name, const bench::Asked& whom) {
+            return Contestant{name, [what, &whom] { return whom.ask(what); }};
+        };
+        const auto result = bench::measure(
+            {asked("without nodes", old_build), asked("without nodes, again", old_again), asked("this", this_build)},
+            plan_of(options, 101));
+        report.rows(what == '1' ? "a hop on one target: " : "a hop to another target: ", result);
+        if (what == '1') all = result.ratio("this", "without nodes");
+        else all.add(result.ratio("this", "without nodes"));
+    }
+    report.goal("nodes/local-hop", all, Direction::at_most, 1.03, bench::Judged::by_interval);
 }
 
 }  // namespace
@@ -356,7 +373,7 @@ int main(int argc, char** argv) {
     far(report, options);
     decoding(report, options);
     replaying(report, options);
-    local_hop(report);
+    local_hop(report, options);
     report.note(
         "ratios of streams are of the bare time over ours; agents and bare peers are processes of this machine");
     return report.finish();

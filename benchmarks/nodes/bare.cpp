@@ -1,6 +1,7 @@
 #include "nodes/bare.hpp"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -228,6 +229,38 @@ Helper::Helper(const std::vector<std::string>& command) : process_(started(comma
 Helper::~Helper() {
     kill(process_, SIGKILL);
     waitpid(process_, nullptr, 0);
+}
+
+Asked::Asked(const std::string& path) {
+    int to[2], from[2];
+    if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    process_ = fork();
+    if (process_ == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        execl(path.c_str(), path.c_str(), nullptr);
+        _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    to_ = to[1];
+    from_ = from[0];
+}
+
+Asked::~Asked() {
+    close(to_);
+    close(from_);
+    waitpid(process_, nullptr, 0);
+}
+
+double Asked::ask(char what) const {
+    std::string line;
+    char next = 0;
+    if (write(to_, &what, 1) != 1) throw std::runtime_error("a program that was to be asked has gone");
+    while (read(from_, &next, 1) == 1 && next != '\n') line += next;
+    if (line.empty()) throw std::runtime_error("a program that was asked says nothing");
+    return std::stod(line);
 }
 
 bool succeeds(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }

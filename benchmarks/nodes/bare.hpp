@@ -46,6 +46,19 @@ class Helper {
     int process_ = -1;
 };
 
+/// A program that answers each byte that it is written with a line: a figure.
+class Asked {
+  public:
+    explicit Asked(const std::string& path);
+    ~Asked();
+    Asked(const Asked&) = delete;
+    Asked& operator=(const Asked&) = delete;
+    double ask(char what) const;
+
+  private:
+    int to_ = -1, from_ = -1, process_ = -1;
+};
+
 /// A network namespace joined to this one by a pair of devices: 10.123.N.1 here, 10.123.N.2 there.
 class Elsewhere {
   public:
