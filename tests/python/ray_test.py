@@ -1,21 +1,116 @@
-"""Clusters whose agents Ray starts. Left out where Ray is not installed (pip install ray)."""
+"""Clusters whose agents Ray starts: three nodes in network namespaces, with token authentication. Left out where Ray is not installed
+(pip install ray), or where no namespaces can be made.
+"""
 
 import os
+import secrets
+import shutil
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import penstock as ps
 
-ray = pytest.importorskip("ray", reason="Ray is not installed")
+# Ray reads how it is to authenticate when it is imported.
+SECURITY = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+os.environ.update(SECURITY)
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install ray")
+
+NET = f"10.98.{os.getpid() % 250}"
+BRIDGE = f"pr{os.getpid() % 100_000}"
+
+
+def tried(command: str) -> bool:
+    return subprocess.run(command.split(), capture_output=True, check=False).returncode == 0
+
+
+def processes_of(temporary: Path) -> list[int]:
+    """All that Ray has started: its processes carry the folder or the session's variables in their arguments or environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str(temporary).encode() in (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return [process for process in found if process != os.getpid()]
+
+
+class RayNodes:
+    """A head here, and two nodes in namespaces of their own."""
+
+    def __init__(self, temporary: Path) -> None:
+        self.temporary = temporary
+        self.environment = {
+            "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": str(temporary),
+            "RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500", "RAY_health_check_timeout_ms": "500",
+            "RAY_health_check_failure_threshold": "4",
+        }  # fmt: skip
+        self.usable = os.geteuid() == 0 and tried(f"ip link add {BRIDGE} type bridge")
+        if not self.usable:
+            return
+        self.usable = tried(f"ip addr add {NET}.1/24 dev {BRIDGE}") and tried(f"ip link set {BRIDGE} up") and all(self.namespace(i) for i in (2, 3))
+        if not self.usable:
+            return
+        self.start([], 1, "--head", "--port=6399", "--include-dashboard=false")
+        for i in (2, 3):
+            self.start(["ip", "netns", "exec", f"{BRIDGE}n{i}"], i, f"--address={NET}.1:6399")
+
+    def namespace(self, i: int) -> bool:
+        name, device = f"{BRIDGE}n{i}", f"{BRIDGE}v{i}"
+        inside = f"ip netns exec {name} "
+        return all(
+            tried(command)
+            for command in (
+                f"ip netns add {name}",
+                f"ip link add {device} type veth peer name eth0 netns {name}",
+                f"ip link set {device} master {BRIDGE} up",
+                f"{inside}ip addr add {NET}.{i}/24 dev eth0",
+                f"{inside}ip link set eth0 up",
+                f"{inside}ip link set lo up",
+            )
+        )
+
+    def start(self, before: list[str], i: int, *arguments: str) -> None:
+        program = [*before, sys.executable, "-m", "ray.scripts.scripts", "start", *arguments, f"--node-ip-address={NET}.{i}", "--num-cpus=2"]
+        if i == 1:
+            program.append(f"--temp-dir={self.temporary}")
+        subprocess.run([*program, "--disable-usage-stats"], env=os.environ | self.environment, check=True, capture_output=True, timeout=100)
+
+    def stop(self) -> None:
+        for _ in range(3):
+            for process in processes_of(self.temporary):
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+            time.sleep(0.1)
+        for i in (2, 3):
+            tried(f"ip netns del {BRIDGE}n{i}")
+        tried(f"ip link del {BRIDGE}")
+        shutil.rmtree(self.temporary, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
-def running():
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, configure_logging=False)
-    yield ray
-    ray.shutdown()
+def nodes():
+    made = RayNodes(Path(f"/tmp/{BRIDGE}"))  # short: Ray puts sockets there
+    before = dict(os.environ)
+    try:
+        if not made.usable:
+            pytest.skip("no network namespaces can be made here (they need root)")
+        os.environ.update(made.environment)
+        ray.init(address=f"{NET}.1:6399", log_to_driver=False, configure_logging=False)
+        yield made
+        ray.shutdown()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        made.stop()
 
 
 @ps.filter(outputs="int64")
@@ -39,24 +134,34 @@ def described(count, **options):
     return graph, reader
 
 
-def test_a_graph_runs_over_nodes_that_ray_starts(running):
+def cluster_of(count, **options):
+    group = ps.Nodes(count, cpus=1)
+    return ps.Cluster(f"ray://{NET}.1:6399", listen=f"tcp:{NET}.1:0", workers=group, targets=1, deaths_of_a_buffer=100, **options)
+
+
+def test_a_graph_runs_over_nodes_that_ray_starts(nodes):
     graph, reader = described(200)
-    with ps.Cluster("ray://auto", listen="tcp:127.0.0.1:0", workers=ps.Nodes(2, cpus=1), targets=1) as cluster, graph.start(cluster) as run:
+    with cluster_of(2) as cluster, graph.start(cluster) as run:
         assert [int(x[0]) for x in reader] == [2 * n for n in range(200)]
         run.finish()
 
 
-@pytest.mark.parametrize("what", ["agent", "actor"])
-def test_a_killed_agent_or_actor_is_replaced(running, what):
-    graph, reader = described(300, on_node_loss="replay")
-    with ps.Cluster(
-        "ray://auto", listen="tcp:127.0.0.1:0", workers=ps.Nodes(2, cpus=1), targets=1, deaths_of_a_buffer=100, log=lambda line: None
-    ) as cluster, graph.start(cluster) as run:
-        first = next(iter(reader))
-        process = cluster.agents()[0].process
-        if what == "actor":  # the agent ends with it
-            with open(f"/proc/{process}/stat") as stat:
-                process = int(stat.read().rsplit(")", 1)[1].split()[1])
-        os.kill(process, signal.SIGKILL)
-        assert [int(first[0]), *(int(x[0]) for x in reader)] == [2 * n for n in range(300)]
+def test_an_agent_that_is_killed_is_replaced_and_nothing_is_lost(nodes):
+    graph, reader = described(3_000, on_node_loss="replay")
+    with cluster_of(2, log=lambda line: None) as cluster, graph.start(cluster) as run:
+        got = [int(next(iter(reader))[0])]
+        os.kill(cluster.agents()[0].process, signal.SIGKILL)
+        got += [int(x[0]) for x in reader]
+        run.finish()
+        assert cluster.replaced() >= 1
+    assert got == [2 * n for n in range(3_000)]
+
+
+def test_without_replay_a_death_is_the_typed_error(nodes):
+    graph, reader = described(1_000_000)
+    with pytest.raises(ps.NodeDied), cluster_of(1, log=lambda line: None) as cluster, graph.start(cluster) as run:
+        next(iter(reader))
+        os.kill(cluster.agents()[0].process, signal.SIGKILL)
+        for _ in reader:
+            pass
         run.finish()
