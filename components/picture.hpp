@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -59,6 +60,12 @@ template <class T>
 view<T, 2> edit_rows(Buffer<T>& buffer) {
     const auto shape = shape_of(buffer);
     return {buffer.edit().data(), {shape.rows, shape.columns * shape.channels}};
+}
+
+/// Rounded, and cut off at 0 and 255; what is no number is black.
+inline std::uint8_t byte_of(float value) noexcept {
+    const auto rounded = std::nearbyint(value);
+    return static_cast<std::uint8_t>(rounded >= 255 ? 255 : rounded > 0 ? rounded : 0);
 }
 
 /// A buffer for a picture of this shape, from an output.

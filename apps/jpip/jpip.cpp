@@ -86,16 +86,60 @@ void Decode::operator()() {
     rgb.write(std::move(pixels));
 }
 
-static void decode_tile(std::span<const std::uint8_t> file, view<std::uint8_t, 2> tile, int divisor) {
-    static thread_local JpegDecoder decoder;  // of whichever target runs this
-    static thread_local std::vector<std::uint8_t> memory;
-    const auto room = [](PictureSize size) {
-        memory.resize(size.rows * size.columns * channels);
-        return view<std::uint8_t, 2>{memory.data(), {size.rows, size.columns * channels}};
-    };
-    view<std::uint8_t, 2> rgb;
-    decoder.decode(file, [&](PictureSize found) { return rgb = room(found); }, divisor);
-    kernels::shrink(rgb, tile, smaller / static_cast<std::size_t>(divisor), channels);
+namespace {
+
+/// Some rows of a frame, as they lie in the local store.
+struct Strip {
+    PictureSize frame;       ///< as it is decoded
+    std::size_t first;       ///< row
+    std::size_t rows;
+    int divisor;
+    /// libjpeg-turbo writes rows that begin at a multiple of 32 bytes around the caches: these begin between.
+    static constexpr std::size_t beside = 16;
+    static std::size_t pitch(std::size_t bytes) noexcept { return (beside + bytes + 31) / 32 * 32; }
+    template <class T>
+    view<T, 2> part_of(view<T, 2> room) const noexcept {
+        return room.part({0, beside}, {rows, frame.columns * channels});
+    }
+    std::size_t factor() const noexcept { return smaller / static_cast<std::size_t>(divisor); }
+};
+
+void decode_strip(std::span<const std::uint8_t> file, view<std::uint8_t, 2> room, Strip strip) {
+    static thread_local JpegDecoder decoder;  // of whichever target runs the chain, all of whose jobs it runs
+    if (strip.first == 0)
+        if (const auto size = decoder.begin(file, strip.divisor); size != strip.frame)
+            throw UsageError("a frame is decoded to " + std::to_string(size.rows) + " x " +
+                             std::to_string(size.columns) + " pixels, and that of the first film to " +
+                             std::to_string(strip.frame.rows) + " x " + std::to_string(strip.frame.columns));
+    decoder.next_rows(strip.part_of(room));
+}
+
+void shrink_strip(view<const std::uint8_t, 2> room, view<std::uint8_t, 2> tile, Strip strip) {
+    const auto by = strip.factor();
+    kernels::shrink(strip.part_of(room),
+                    tile.part({strip.first / by, 0}, {(strip.rows + by - 1) / by, tile.extent(1)}), by, channels);
+}
+
+/// A multiple of 16, where as many fit: so many libjpeg decodes at a time.
+std::size_t rows_of_strip(std::size_t pitch) noexcept {
+    const auto fit = (std::size_t{64} << 10) / pitch;
+    return fit >= 16 ? fit / 16 * 16 : std::max<std::size_t>(smaller, fit / smaller * smaller);
+}
+
+}  // namespace
+
+const Mosaic::TileChain& Mosaic::chain(const PictureSize& frame) {
+    auto& made = chains_[{frame.rows, frame.columns, divisor.get()}];
+    if (made.size() != 0) return made;
+    const auto [file, tile] = made.parameters();
+    const auto pitch = Strip::pitch(frame.columns * channels), rows = rows_of_strip(pitch);
+    const auto room = made.local<std::uint8_t>(rows, pitch);
+    for (std::size_t first = 0; first < frame.rows; first += rows) {
+        const Strip strip{frame, first, std::min(rows, frame.rows - first), divisor.get()};
+        made.add<decode_strip>(in(file), out(room), strip);
+        made.add<shrink_strip>(in(room), inout(tile), strip);
+    }
+    return made;
 }
 
 void Mosaic::operator()() {
@@ -111,11 +155,12 @@ void Mosaic::operator()() {
     at->files[film] = std::move(read);
     if (++at->count < tiles) return;
     const auto size = mosaic_of(decoder_.size(at->files[0].span()));
+    const auto& tile_chain = chain(decoder_.size(at->files[0].span(), divisor));
     auto pixels = mosaic.make(size.rows, size.columns * channels);
     const auto image = pixels.edit_image();
     for (std::size_t number = 0; number < tiles; ++number) {
         const auto& file = tasks.keep(std::move(at->files[number]));
-        tasks.call<decode_tile>(in(file.span()), out(tile_in(image, number)), divisor.get());
+        tasks.call(tile_chain, in(file.span()), inout(tile_in(image, number)));
     }
     pixels.edit_tags().user = {frame, 0};
     pixels.edit_tags().time = time;

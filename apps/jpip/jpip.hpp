@@ -8,8 +8,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "apps/jpeg.hpp"
@@ -115,8 +118,9 @@ struct Decode {
     JpegDecoder decoder_;
 };
 
-/// The files of a frame of all 16 films to a mosaic: 16 jobs, each of which decodes one file and makes it smaller, into
-/// its tile. Files of later frames may have come before.
+/// The files of a frame of all 16 films to a mosaic, by 16 chains of jobs: one decodes some rows of a file into the local
+/// store, the next makes them smaller, into the film's tile, and so on. So no decoded frame ever lies in main memory.
+/// Files of later frames may have come before.
 struct Mosaic {
     static constexpr bool may_be_copied = true;
     Input<std::uint8_t> jpeg{"jpeg"};
@@ -133,8 +137,11 @@ struct Mosaic {
         std::size_t count = 0;
         std::array<penstock::Buffer<std::uint8_t>, tiles> files;
     };
+    using TileChain = Chain<std::span<const std::uint8_t>, view<std::uint8_t, 2>>;
+    const TileChain& chain(const PictureSize& frame);
     std::vector<Begun> begun_;
     JpegDecoder decoder_;
+    std::map<std::tuple<std::size_t, std::size_t, int>, TileChain> chains_;  ///< of each size of frames, and divisor
 };
 
 /// Puts frames where they belong, in whatever order they come: into the program's memory, or into a file (.npy). At the

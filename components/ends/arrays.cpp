@@ -64,6 +64,9 @@ struct WriteArray {
         if (shape != shape_)
             throw UsageError("the items of '" + path.get() + "' have different shapes: an array holds those of one");
         const auto number = read.tags().user[0];
+        if (const auto item = std::max<std::size_t>(1, read.size() * sizeof(T)); number >= most_bytes / item)
+            throw UsageError("an item of '" + path.get() + "' has the number " + std::to_string(number) +
+                             " (user[0]), which no file is long enough for");
         count_ = std::max(count_, number + 1);
         file_->write_at(head + number * read.size() * sizeof(T), std::as_bytes(read.span()));
     }
@@ -75,6 +78,7 @@ struct WriteArray {
     }
 
   private:
+    static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
     static constexpr std::size_t head = 192;  ///< room for every shape of four dimensions
     std::unique_ptr<FileBeside> file_;
     std::vector<std::size_t> shape_;

@@ -67,7 +67,7 @@ struct WriteBytes {
     Setting<double> patience{
         "patience",
         10,
-        {.unit = "s", .least = 0, .most = 86400, .doc = "How long somebody who listens may take to be there."}};
+        {.unit = "s", .least = 0, .most = 86400, .doc = "How long somebody who listens, or who is to connect, may take to be there."}};
 
     void start() { end_ = std::make_unique<Endpoint>(to, Endpoint::Direction::write, seconds(patience)); }
     void operator()() {

@@ -142,7 +142,8 @@ struct IqBytes {
         const auto* const from = reinterpret_cast<const float*>(read.span().data());
         auto* const to = made.edit().data();
         const auto whole = [](float value, float scale, float offset, float least, float most) {
-            return static_cast<int>(std::clamp(std::nearbyint(value * scale + offset), least, most));
+            const auto rounded = std::nearbyint((std::isnan(value) ? 0 : value) * scale + offset);
+            return static_cast<int>(std::clamp(rounded, least, most));
         };
         for (std::size_t i = 0; i < 2 * read.size(); ++i) {
             if (width == 4) std::memcpy(to + 4 * i, from + i, 4);

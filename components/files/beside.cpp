@@ -40,6 +40,8 @@ FileBeside::FileBeside(std::string path) : path_(std::move(path)) {
     if (!folder.empty() && !fs::is_directory(folder, failed)) fs::create_directories(folder, failed);
     if (failed) refuse(failed.value());
     if (fs::is_directory(path_, failed)) refuse(EISDIR);
+    if (fs::exists(path_, failed) && !fs::is_regular_file(path_, failed))
+        throw UsageError("'" + path_ + "' is a device, a pipe or a socket, and cannot be replaced by a file");
     // A file without a name is gone with its process, however that ends. Not every file system has such files.
     if (access("/proc/self/fd", X_OK) == 0)
         descriptor_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
@@ -140,7 +142,8 @@ std::vector<std::string> files_at(const std::string& path, const std::string& en
     for (fs::directory_iterator at(path, failed), end; !failed && at != end; at.increment(failed)) {
         const auto name = lower(at->path().filename().string());
         const auto ends_so = [&](const std::string& ending) { return name.ends_with(ending); };
-        if (name.starts_with(".") || !at->is_regular_file(failed)) continue;
+        std::error_code gone;  // a link to nothing is passed over
+        if (name.starts_with(".") || !at->is_regular_file(gone)) continue;
         if (wanted.empty() || std::ranges::any_of(wanted, ends_so)) files.push_back(at->path().string());
     }
     if (failed) refuse(failed.value());

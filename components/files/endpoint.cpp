@@ -81,7 +81,14 @@ Endpoint::Endpoint(const std::string& address, Direction direction, std::chrono:
         } else if (address_.starts_with("unix-listen:")) {
             open_unix(behind("unix-listen:"), true);
         } else if (direction == Direction::write) {
-            file_ = std::make_unique<FileBeside>(address_);
+            struct stat facts{};
+            // A device or a pipe with a name takes what is written; only files can be replaced.
+            if (stat(address_.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
+                descriptor_ = open(address_.c_str(), O_WRONLY | O_CLOEXEC);
+                if (descriptor_ < 0) refuse("cannot be opened", errno);
+            } else {
+                file_ = std::make_unique<FileBeside>(address_);
+            }
         } else {
             descriptor_ = open(address_.c_str(), O_RDONLY | O_CLOEXEC);
             struct stat facts{};
@@ -212,7 +219,10 @@ std::size_t Endpoint::read(std::span<std::byte> to) {
 
 void Endpoint::write(std::span<const std::byte> from) {
     if (file_ != nullptr) return file_->write(from);
-    while (descriptor_ < 0) (void)accept_one(std::chrono::milliseconds(100));
+    for (const auto until = std::chrono::steady_clock::now() + patience_; descriptor_ < 0;)
+        if (!accept_one(std::chrono::milliseconds(100)) && std::chrono::steady_clock::now() >= until)
+            throw UsageError("nobody has connected to '" + address_ +
+                             "' for what is to be written there: set `patience` for how long it is waited");
     const WithoutPipeSignal quiet;
     while (!from.empty()) {
         const auto done = socket_ ? send(descriptor_, from.data(), from.size(), MSG_NOSIGNAL)

@@ -1,6 +1,6 @@
 // Where raw bytes come from and go to: files, the standard streams, and sockets.
 //
-//     frames.bin             a file
+//     frames.bin             a file, a device, a pipe with a name
 //     -                      standard input, or standard output
 //     tcp:HOST:PORT          connects there
 //     tcp-listen:HOST:PORT   waits for one that connects
@@ -22,7 +22,8 @@ class FileBeside;
 class Endpoint {
   public:
     enum class Direction { read, write };
-    /// `patience`: how long somebody who listens may take to be there, where this connects.
+    /// `patience`: how long somebody who listens may take to be there, where this connects; and how long somebody who
+    /// is to read may take to connect, where this listens.
     Endpoint(const std::string& address, Direction direction, std::chrono::nanoseconds patience = {});
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;

@@ -64,15 +64,21 @@ bool goes_around_caches(view<const std::uint8_t, 2> rgb) noexcept {
     return !rgb.empty() && (aligned(rgb.row(0).data()) || aligned(rgb.row(rgb.extent(0) - 1).data()));
 }
 
-// `near`: rows_at_once rows elsewhere, or null.
-bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, view<std::uint8_t, 2> rgb,
-                 std::uint8_t* near) noexcept {
+bool start(jpeg_decompress_struct& decoder, Reports& reports) noexcept {
     if (setjmp(reports.back) != 0) return false;
     jpeg_start_decompress(&decoder);
-    while (decoder.output_scanline < decoder.output_height) {
+    return true;
+}
+
+// The next rows, as many as there is room for. `near`: rows_at_once rows elsewhere, or null.
+bool read_rows(jpeg_decompress_struct& decoder, Reports& reports, view<std::uint8_t, 2> rgb,
+               std::uint8_t* near) noexcept {
+    if (setjmp(reports.back) != 0) return false;
+    const std::size_t first = decoder.output_scanline, bytes = rgb.extent(1);
+    while (decoder.output_scanline < first + rgb.extent(0)) {
         JSAMPROW rows[rows_at_once];
-        const std::size_t done = decoder.output_scanline, bytes = rgb.extent(1);
-        const std::size_t count = std::min<std::size_t>(decoder.output_height - done, rows_at_once);
+        const std::size_t done = decoder.output_scanline - first;
+        const std::size_t count = std::min<std::size_t>(rgb.extent(0) - done, rows_at_once);
         const auto row = [&](std::size_t i) {
             return rgb.data() + static_cast<std::ptrdiff_t>(done + i) * rgb.stride(0);
         };
@@ -80,7 +86,7 @@ bool read_pixels(jpeg_decompress_struct& decoder, Reports& reports, view<std::ui
         const std::size_t made = jpeg_read_scanlines(&decoder, rows, static_cast<JDIMENSION>(count));
         for (std::size_t i = 0; near != nullptr && i < made; ++i) std::memcpy(row(i), rows[i], bytes);
     }
-    jpeg_finish_decompress(&decoder);
+    if (decoder.output_scanline == decoder.output_height) jpeg_finish_decompress(&decoder);
     return true;
 }
 
@@ -125,6 +131,7 @@ struct JpegDecoder::State {
     ~State() { jpeg_destroy_decompress(&decoder); }
     [[noreturn]] void refuse(std::size_t bytes) {
         jpeg_abort_decompress(&decoder);
+        left = {};
         throw JpegError("a picture of " + std::to_string(bytes) + " bytes cannot be decoded: " + reports.words);
     }
     void head(std::span<const std::uint8_t> jpeg, int divisor) {
@@ -132,7 +139,29 @@ struct JpegDecoder::State {
             throw UsageError("pictures are decoded at 1/1, 1/2, 1/4 or 1/8 of their size, not at 1/" +
                              std::to_string(divisor));
         if (jpeg.empty()) throw JpegError("a picture of 0 bytes cannot be decoded");
+        if (left.rows != 0) jpeg_abort_decompress(&decoder);  // nobody wanted the rest of the last one
+        left = {};
         if (!read_header(decoder, reports, jpeg, static_cast<unsigned>(divisor))) refuse(jpeg.size());
+    }
+
+    PictureSize size() const noexcept { return {decoder.output_height, decoder.output_width}; }
+    /// The rows that come next.
+    void begin(std::size_t of_bytes) {
+        bytes = of_bytes;
+        if (!start(decoder, reports)) refuse(bytes);
+        left = size();
+    }
+    void read(view<std::uint8_t, 2> rgb) {
+        if (rgb.extent(0) > left.rows || rgb.extent(1) != 3 * left.columns || rgb.stride(1) != 1) {
+            const auto what = "room for " + std::to_string(rgb.extent(0)) + " rows of " +
+                              std::to_string(rgb.extent(1)) + " bytes, and " + std::to_string(left.rows) +
+                              " rows of " + std::to_string(3 * left.columns) + " are left of the picture";
+            throw UsageError("there is " + what);
+        }
+        if (rgb.extent(0) == 0) return;
+        std::uint8_t* const near = goes_around_caches(rgb) ? rows_near(rgb.extent(1)) : nullptr;
+        if (!read_rows(decoder, reports, rgb, near)) refuse(bytes);
+        left.rows -= rgb.extent(0);
     }
 
     /// Room for rows_at_once rows of so many bytes, none of which begins at a multiple of 32.
@@ -144,6 +173,8 @@ struct JpegDecoder::State {
     jpeg_decompress_struct decoder{};
     Reports reports{};
     std::vector<std::uint8_t> rows{};
+    PictureSize left{};     ///< of a picture that is read in pieces
+    std::size_t bytes = 0;  ///< of its file
 };
 
 JpegDecoder::JpegDecoder() : state_{std::make_unique<State>()} {}
@@ -151,10 +182,18 @@ JpegDecoder::~JpegDecoder() = default;
 
 PictureSize JpegDecoder::size(std::span<const std::uint8_t> jpeg, int divisor) {
     state_->head(jpeg, divisor);
-    const PictureSize size{state_->decoder.output_height, state_->decoder.output_width};
+    const auto size = state_->size();
     jpeg_abort_decompress(&state_->decoder);
     return size;
 }
+
+PictureSize JpegDecoder::begin(std::span<const std::uint8_t> jpeg, int divisor) {
+    state_->head(jpeg, divisor);
+    state_->begin(jpeg.size());
+    return state_->size();
+}
+
+void JpegDecoder::next_rows(view<std::uint8_t, 2> rgb) { state_->read(rgb); }
 
 void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, view<std::uint8_t, 2> rgb, int divisor) {
     decode(jpeg, [rgb](PictureSize) { return rgb; }, divisor);
@@ -163,9 +202,8 @@ void JpegDecoder::decode(std::span<const std::uint8_t> jpeg, view<std::uint8_t, 
 void JpegDecoder::decode(std::span<const std::uint8_t> jpeg,
                          const std::function<view<std::uint8_t, 2>(PictureSize)>& room, int divisor) {
     state_->head(jpeg, divisor);
-    const PictureSize size{state_->decoder.output_height, state_->decoder.output_width};
+    const auto size = state_->size();
     view<std::uint8_t, 2> rgb;
-    std::uint8_t* near = nullptr;
     try {
         rgb = room(size);
         if (rgb.extent(0) != size.rows || rgb.extent(1) != 3 * size.columns || rgb.stride(1) != 1)
@@ -173,12 +211,12 @@ void JpegDecoder::decode(std::span<const std::uint8_t> jpeg,
                              " pixels needs as many rows of " + std::to_string(3 * size.columns) +
                              " bytes that follow one another, not " + std::to_string(rgb.extent(0)) + " of " +
                              std::to_string(rgb.extent(1)));
-        if (goes_around_caches(rgb)) near = state_->rows_near(rgb.extent(1));
     } catch (...) {
         jpeg_abort_decompress(&state_->decoder);
         throw;
     }
-    if (!read_pixels(state_->decoder, state_->reports, rgb, near)) state_->refuse(jpeg.size());
+    state_->begin(jpeg.size());
+    state_->read(rgb);
 }
 
 std::vector<std::uint8_t> encode_jpeg(view<const std::uint8_t, 2> rgb, int quality, std::size_t channels) {

@@ -144,12 +144,8 @@ struct ToBytes {
         const auto read = floats.read();
         auto made = make_picture(picture, shape_of(read));
         const auto by = static_cast<float>(factor.get()), more = static_cast<float>(offset.get());
-        std::ranges::transform(read.span(), made.edit().begin(), [by, more](float value) {
-            const auto scaled = std::nearbyint(value * by + more);
-            return static_cast<std::uint8_t>(scaled >= 255 ? 255
-                                             : scaled > 0  ? scaled
-                                                           : 0);  // what is no number is black
-        });
+        std::ranges::transform(read.span(), made.edit().begin(),
+                               [by, more](float value) { return byte_of(value * by + more); });
         picture.write(std::move(made));
     }
 };

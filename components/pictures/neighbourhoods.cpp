@@ -139,9 +139,8 @@ struct Convolve {
             kernels::convolve_dense<float>(in, all, out, {given.rows, given.columns}, {}, {outside(border)});
             const auto more = static_cast<float>(offset.get());
             for (std::size_t i = 0; i < from.extent(0); ++i)
-                std::ranges::transform(out.row(i), to.row(i).begin(), [more](float value) {
-                    return static_cast<std::uint8_t>(std::clamp(std::nearbyint(value + more), 0.0f, 255.0f));
-                });
+                std::ranges::transform(out.row(i), to.row(i).begin(),
+                                       [more](float value) { return byte_of(value + more); });
         });
         convolved.write(std::move(made));
     }
@@ -200,8 +199,7 @@ struct Edges {
         const auto by = static_cast<float>(gain.get() / 4);
         auto to = made.edit();
         for (std::size_t i = 0; i < to.size(); ++i)
-            to[i] = static_cast<std::uint8_t>(
-                std::min(std::nearbyint(by * std::sqrt(across_[i] * across_[i] + down_[i] * down_[i])), 255.0f));
+            to[i] = byte_of(by * std::sqrt(across_[i] * across_[i] + down_[i] * down_[i]));
         edges.write(std::move(made));
     }
 

@@ -201,19 +201,21 @@ struct Spectrum {
     Output<float> power{"power"};
     Transform transform;
     std::vector<Complex> row;
+    std::vector<float> window;
     void operator()() {
         const auto read = blocks.read();
         constexpr bool real = std::is_same_v<T, float>;
         const auto n = read.size();
-        row.resize(n);
-        double sum = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            const double window =
-                0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(n));
-            sum += window;
-            row[i] = Complex(read[i]) * static_cast<float>(window);
+        if (window.size() != n) {
+            window.clear();
+            for (std::size_t i = 0; i < n; ++i)
+                window.push_back(static_cast<float>(
+                    0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(n))));
         }
+        row.resize(n);
+        for (std::size_t i = 0; i < n; ++i) row[i] = Complex(read[i]) * window[i];
         transform(row);
+        const double sum = static_cast<double>(n) / 2;  // of the window
         const auto count = real ? n / 2 + 1 : n;
         auto made = power.make(count);
         auto to = made.edit();

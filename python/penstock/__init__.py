@@ -42,6 +42,7 @@ from penstock.nodes import Node, Reader, Writer
 from penstock.passes import register_pass, transform
 from penstock.runs import Edit, Run
 from penstock.streams import Graph
+from penstock.target_classes import TargetClass
 from penstock.team import spmd
 
 __version__ = _version()
@@ -57,7 +58,7 @@ __all__ = [
     "OutOfBounds", "Port", "PredecessorFailed", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft",
     "RankLost", "Reader", "Recording", "Region", "Remote", "RemoteCounter", "RemoteException", "RemoteFlag", "Request",
     "Resident", "Run", "RunEnded", "Setting", "SettingError", "SharedMutex", "Snapshot", "StateLost", "Status", "StreamFull",
-    "StreamStalled", "SystemError", "Tagged", "Tags", "Target", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken",
+    "StreamStalled", "SystemError", "Tagged", "Tags", "Target", "TargetClass", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken",
     "TimeLimitExceeded", "Truncated", "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "Writer",
     "WrongHost", "any_source", "compiled", "distance", "filter", "gallery", "join", "launch", "load_components",
     "register_component", "register_pass", "run_app", "spmd", "tags", "topology", "transform", "wait_all", "wait_any",

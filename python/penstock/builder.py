@@ -71,6 +71,7 @@ class Builder(ABC):
         *arguments: Any,
         copies: int = 1,
         targets: Sequence[int] = (),
+        target_classes: Sequence[str] = (),
         near: str | Node = "",
         on_failure: OnFailure = "stop",
         pool: int = 0,
@@ -86,6 +87,7 @@ class Builder(ABC):
         arguments: for the constructor of a class, or the first ones of a function
         copies: that may fire at the same time; AUTOMATIC: as the pressure asks for
         targets: whose threads alone run it, copy by copy in turn; none: whichever is free
+        target_classes: names of classes of targets (Machine's `classes`) that may run it; with AUTOMATIC copies there is one on each of their targets
         near: a filter whose targets it shares
         on_failure: 'go_on': what a firing that failed has read is lost and counted, and finish() raises FilterFailed at the end
         pool: buffers of each of its outputs that exist at once before it waits for one to come back; 0: no limit
@@ -99,7 +101,7 @@ class Builder(ABC):
             raise UsageError(f"{filter!r} is no filter: say which ports it has, with penstock.filter(..., inputs=..., outputs=...)")
         node = Node(self._prefix + name, filter.inputs, filter.outputs)
         kind = filter._kind(arguments, isolation, time_limit, settings)  # noqa: SLF001 - the package's own
-        where = {"targets": list(targets), "near": self._named(near)}
+        where = {"targets": list(targets), "target_classes": list(target_classes), "near": self._named(near)}
         return self._add(node, kind, copies=copies, on_failure=on_failure, pool=pool, nodes=nodes, on_node_loss=on_node_loss, **where)
 
     def _named(self, filter: str | Node) -> str:  # noqa: A002 - the word of C++

@@ -28,6 +28,7 @@ class FilterDescription:
     settings: dict[str, Setting]
     copies: int
     targets: list[int]
+    target_classes: list[str]
     near: str
     on_failure: OnFailure
     nodes: str
@@ -63,7 +64,7 @@ class Description:
     def _of(given: dict[str, Any]) -> "Description":
         def described(each: dict[str, Any]) -> FilterDescription:
             ports = {key: [PortDescription(*port) for port in each[key]] for key in ("inputs", "outputs")}
-            settings = {name: Setting(*rest) for name, *rest in each["settings"]}
+            settings = {name: Setting(*rest, tuple(choices), doc) for name, *rest, choices, doc in each["settings"]}
             return FilterDescription(**(each | ports | {"settings": settings}))
 
         return Description([described(each) for each in given["filters"]], [StreamDescription(**each) for each in given["streams"]])

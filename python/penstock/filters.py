@@ -4,7 +4,7 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -38,6 +38,8 @@ class Setting(NamedTuple):
     unit: str = ""
     least: float = -math.inf
     most: float = math.inf
+    choices: Sequence[str] = ()  # of a text: one of these; none: any text
+    doc: str = ""  # one line
 
 
 class Tags(NamedTuple):
@@ -327,11 +329,11 @@ def _shape(owner: str, name: str, shape: Any, sources: list[tuple[str, Port]]) -
     return tuple(extents)
 
 
-def _setting(name: str, given: Any) -> tuple[str, Any, str, float, float]:
+def _setting(name: str, given: Any) -> tuple[str, Any, str, float, float, list[str], str]:
     if not str(name).isidentifier() or str(name).startswith("_") or name in ("start", "finish", "on_event", "take_over"):
         raise UsageError(f"'{name}' cannot be the name of a setting: functions are given it by name, objects as an attribute")
     setting = given if isinstance(given, Setting) else Setting(given)
-    return str(name), setting.value, setting.unit, float(setting.least), float(setting.most)
+    return str(name), setting.value, setting.unit, float(setting.least), float(setting.most), list(setting.choices), setting.doc
 
 
 def _refuse_no_settings(given: Any) -> None:

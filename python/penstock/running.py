@@ -11,6 +11,7 @@ from penstock.applications import Application, ApplicationRun
 from penstock.errors import UsageError
 from penstock.interruptions import Interruptions
 from penstock.live import Shown, View
+from penstock.target_classes import TargetClass
 from penstock.terminal import console
 
 Where = Literal["thread", "process"]
@@ -21,24 +22,6 @@ def prepare(isolation: Where | None) -> None:
     come before."""
     if isolation == "process":
         _core.launch()
-
-
-TargetClass = tuple[str, int, str, float]
-
-
-def classes_of(given: list[str] | None) -> list[TargetClass]:
-    """['fast=2', 'slow=2@0.25', 'workers=1@process'] as Machine takes them. Raises UsageError."""
-    made: list[TargetClass] = []
-    for text in given or []:
-        name, equals, rest = text.partition("=")
-        count, _, how = rest.partition("@")
-        try:
-            made.append((name, int(count), "process" if how == "process" else "none", 1.0 if how in ("", "process") else float(how)))
-        except ValueError:
-            raise UsageError(f"'{text}' is no class of targets: say NAME=TARGETS, NAME=TARGETS@SPEED or NAME=TARGETS@process") from None
-        if not equals or not name:
-            raise UsageError(f"'{text}' is no class of targets: say NAME=TARGETS")
-    return made
 
 
 def machine_for(application: Application, targets: int | None, isolation: Where | None, classes: list[TargetClass] | None = None) -> "_core.Machine":

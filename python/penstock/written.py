@@ -14,7 +14,8 @@ from penstock.applications import Application, named, names_of, whole
 from penstock.component_classes import load_components
 from penstock.errors import UsageError
 from penstock.interruptions import INTERRUPTED
-from penstock.running import classes_of, Where, machine_for, prepare, refuse_unwritable, run_to_end, write_file
+from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end, write_file
+from penstock.target_classes import classes_of
 from penstock.terminal import console
 
 Set = Annotated[list[str] | None, typer.Option("--set", help="A parameter's value, name=value; may be repeated.")]
@@ -126,7 +127,7 @@ def run_file(
 ) -> bool:
     """`penstock run` of a file; True when it was interrupted. What is to be written is refused before the run where it cannot be."""
     of_targets = classes_of(classes)
-    prepare("process" if any(each[2] == "process" for each in of_targets) else isolation)
+    prepare("process" if any(each.isolation == "process" for each in of_targets) else isolation)
     load_libraries(library)
     application = application_of(file, setting, allow)
     refuse_unwritable(graph, trace, report)

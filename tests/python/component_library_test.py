@@ -2,13 +2,17 @@
 
 import html
 import io
+import os
 import re
 import shlex
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import wave
+import zlib
 
 import numpy as np
 import pytest
@@ -315,6 +319,21 @@ def test_radio_samples(tmp_path, kind, dtype, scale, offset):
     assert (tmp_path / "back").read_bytes() == raw.tobytes()
 
 
+def test_what_is_no_number_becomes_silence_and_black(tmp_path, through):
+    z = np.array([[1, np.nan, -1, np.inf, -np.inf]], np.complex64)
+    np.save(tmp_path / "z.npy", z)
+    for kind, silence, loud in ("cs16", 0, 32767), ("cu8", 128, 255):
+        run(
+            component("read", "read-array:complex64", path=tmp_path / "z.npy"), component("bytes", "iq-bytes", kind=kind), component("write", "write-bytes", to=tmp_path / "iq"),
+            stream("read.items", "bytes.samples"), stream("bytes.bytes", "write.bytes"),
+        )  # fmt: skip
+        pairs = np.fromfile(tmp_path / "iq", "<i2" if kind == "cs16" else "u1").reshape(-1, 2)
+        assert pairs[1, 0] == silence and pairs[3, 0] == loud
+    floats = np.array([[[0.5], [np.nan], [2.0], [-np.inf]]], np.float32)[None]
+    assert through("to-bytes", {"floats": floats}, "picture").ravel().tolist() == [128, 0, 255, 0]
+    assert through("convolve", {"picture": np.zeros((1, 3, 3), np.uint8)}, "convolved", weights="1e300").max() == 0
+
+
 # ---- films ----
 
 av = pytest.importorskip("av")
@@ -438,6 +457,60 @@ def test_a_sender_that_closes_within_a_frame_is_named(tmp_path, frames):
     assert not any(tmp_path.iterdir())
 
 
+def big_input(tmp_path) -> str:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "bytes").write_bytes(bytes(3_000_000))
+    return component("read", "read-bytes", **{"from": tmp_path / "in" / "bytes"})
+
+
+def test_a_receiver_that_closes_is_named(tmp_path):
+    with socket.create_server(("localhost", 0)) as server:
+        address = f"tcp:localhost:{server.getsockname()[1]}"
+
+        def take_a_few():
+            connection, _ = server.accept()
+            connection.recv(10)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+
+        receiver = threading.Thread(target=take_a_few)
+        receiver.start()
+        message = refused(big_input(tmp_path), component("write", "write-bytes", to=address), stream("read.bytes", "write.bytes"))
+        receiver.join()
+    assert f"'{address}' takes no more bytes" in message
+
+
+def test_a_pipe_that_nobody_reads_any_more_is_named(tmp_path):
+    (tmp_path / "a.xml").write_text(application(big_input(tmp_path), component("write", "write-bytes", to="-"), stream("read.bytes", "write.bytes")))
+    program = subprocess.Popen(command("run", tmp_path / "a.xml"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    program.stdout.read(10)
+    program.stdout.close()
+    assert program.wait(60) not in (0, -signal.SIGPIPE)
+    assert b"'-' takes no more bytes" in program.stderr.read()
+
+
+def test_a_pipe_with_a_name_is_written_to_and_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    got = []
+    reader = threading.Thread(target=lambda: got.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    run(big_input(tmp_path), component("write", "write-bytes", to=tmp_path / "pipe"), stream("read.bytes", "write.bytes"))
+    reader.join()
+    assert got == [bytes(3_000_000)] and (tmp_path / "pipe").is_fifo()
+    np.save(tmp_path / "in.npy", np.zeros((2, 3), np.float32))
+    message = refused(
+        component("read", "read-array:float32", path=tmp_path / "in.npy"), component("write", "write-array:float32", path=tmp_path / "pipe"), stream("read.items", "write.items")
+    )
+    assert f"{tmp_path}/pipe' is a device, a pipe or a socket" in message
+
+
+def test_a_writer_to_whom_nobody_connects_gives_up(tmp_path):
+    address = f"unix-listen:{tmp_path}/nobody"
+    message = refused(big_input(tmp_path), component("write", "write-bytes", to=address, patience=0.2), stream("read.bytes", "write.bytes"))
+    assert f"nobody has connected to '{address}'" in message and "`patience`" in message
+    assert not (tmp_path / "nobody").exists()
+
+
 def test_a_run_that_waits_for_a_socket_ends_when_it_is_interrupted(tmp_path):
     program = subprocess.Popen(command("run", ROOT / "examples" / "live-edges.xml", "--set", f"input=unix-listen:{tmp_path}/in", "--set", f"output={tmp_path}/out"), stderr=subprocess.PIPE)
     for _ in range(200):
@@ -525,6 +598,50 @@ def test_a_full_disc_leaves_the_old_file_and_nothing_else(tmp_path, photo):
     assert done.returncode != 0 and "old.npy" in done.stderr.replace("\n", "") and "File too large" in done.stderr.replace("\n", " ")
     assert (tmp_path / "old.npy").read_bytes() == b"old"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.xml", "in.npy", "old.npy"]
+
+
+WRITERS = {
+    "write-array:uint8": ([], "read.items", "write.items", "out.npy"), "write-bytes": ([component("flat", "flatten"), stream("read.items", "flat.picture")], "flat.bytes", "write.bytes", "out"),
+    "write-files": ([component("encode", "encode-picture", format="png"), stream("read.items", "encode.picture")], "encode.bytes", "write.bytes", "files"),
+    "write-slide": ([component("cut", "cut", tile_rows=256, tile_columns=320), stream("read.items", "cut.picture")], "cut.tile", "write.tile", "out.tif"),
+    "write-film": ([component("even", "crop", rows=240, columns=310), stream("read.items", "even.picture")], "even.part", "write.frame", "out.mkv"),
+}  # fmt: skip
+SETTINGS = {"write-slide": {"rows": 241, "columns": 311, "tile_rows": 256, "tile_columns": 320, "compression": "none"}, "write-film": {"codec": "ffv1"}}
+
+
+@pytest.mark.parametrize("of", WRITERS)
+def test_a_full_disc_is_named_and_nothing_half_written_stays(tmp_path, photo, of):
+    """On a small file system of its own, which only this program sees."""
+    if of not in {each["name"] for each in ps._core.components()}:
+        pytest.skip("built without the library")
+    disc = tmp_path / "disc"
+    disc.mkdir()
+    small = ["unshare", "-rm", "sh", "-c", f'mount -t tmpfs -o size=64k none {shlex.quote(str(disc))} && "$@"; echo "exit $?"; ls -A {shlex.quote(str(disc))}', "sh"]
+    if not shutil.which("unshare") or "exit 0" not in subprocess.run([*small, "true"], capture_output=True, text=True, check=False).stdout:
+        pytest.skip("no file system can be mounted here")
+    np.save(tmp_path / "in.npy", np.stack([photo] * 3))
+    between, output, entry, name = WRITERS[of]
+    where = {"to" if of == "write-bytes" else "folder" if of == "write-files" else "path": disc / name}
+    (tmp_path / "a.xml").write_text(
+        application(component("read", "read-array:uint8", path=tmp_path / "in.npy"), *between, component("write", of, **where, **SETTINGS.get(of, {})), stream(output, entry))
+    )
+    done = subprocess.run([*small, *command("run", tmp_path / "a.xml")], capture_output=True, text=True, timeout=60, check=False)
+    assert str(disc / name) in done.stderr.replace("\n", "") and "No space left on device" in done.stderr.replace("\n", " ")
+    assert done.stdout.split() == ["exit", "2", *(["files"] if of == "write-files" else [])]
+
+
+def test_a_picture_that_is_larger_than_memory_is_refused_by_name(tmp_path):
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 900_000, 900_000, 8, 2, 0, 0, 0))
+    (tmp_path / "huge.png").write_bytes(b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b""))
+    message = refused(
+        component("read", "read-files", path=tmp_path / "huge.png"), component("decode", "decode-picture", names_of=tmp_path / "huge.png", most_pixels=2**40),
+        component("write", "write-array:uint8", path=tmp_path / "x.npy"), stream("read.bytes", "decode.bytes"), stream("decode.picture", "write.items"),
+    )  # fmt: skip
+    assert f"'{tmp_path}/huge.png': there is no memory for this picture: read it in tiles" in message
+    assert [each.name for each in tmp_path.iterdir()] == ["huge.png"]
 
 
 # ---- the examples ----

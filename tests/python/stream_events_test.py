@@ -1,4 +1,4 @@
-"""Events that filters send, and machines with classes of targets."""
+"""Events that filters send."""
 
 import numpy as np
 import pytest
@@ -81,10 +81,3 @@ def test_an_application_obeys_events_of_filters_in_python():
     with ps.Machine(targets=2) as machine, ps.Application.parse(text).start(machine) as run:
         while not seen:
             seen += [True for each in run.run.description().filters if each.name == "slow" and each.settings["seen"].value == 6]
-
-
-def test_a_machine_of_several_classes_of_targets():
-    with ps.Machine(classes=[("fast", 2, "none", 1), ("slow", 1, "none", 0.25)]) as machine:
-        assert what_is_heard(machine, by_dict) != []
-    with pytest.raises(ps.UsageError, match="'fast' is there twice"):
-        ps.Machine(classes=[("fast", 1, "none", 1), ("fast", 1, "none", 1)])

@@ -123,15 +123,34 @@ struct Failing {
         out_.write(std::move(made));
     }
 };
+/// The second job of a chain fails.
+struct FailingChain {
+    Input<float> in_{"in"};
+    Output<float> out_{"out"};
+    Spread tasks;
+    Chain<view<const float, 2>, view<float, 2>> chain;
+    FailingChain() {
+        const auto [from, to] = chain.parameters();
+        chain.add<twice>(in(from), out(to));
+        chain.add<fail>(in(from), out(to));
+    }
+    void operator()() {
+        const auto& read = tasks.keep(in_.read());
+        auto made = out_.make(rows, columns);
+        tasks.call(chain, in(read.image()), out(made.edit_image()));
+        out_.write(std::move(made));
+    }
+};
 struct Sink {
     Input<float> in{"in"};
     void operator()() { (void)in.read(); }
 };
 
+template <class Filter>
 void expect_failure(Machine& machine) {
     Graph graph;
     auto& pictures = graph.add<Pictures>("pictures", {}, 5);
-    auto& failing = graph.add<Failing>("failing");
+    auto& failing = graph.add<Filter>("failing");
     auto& sink = graph.add<Sink>("sink");
     graph.connect(pictures.out, failing.in_);
     graph.connect(failing.out_, sink.in);
@@ -168,7 +187,10 @@ TEST(StreamJobs, tiles_of_the_jobs_that_wait_are_fetched_ahead) {
 
 TEST(StreamJobs, a_job_that_fails_fails_its_firing) {
     Machine threads{{.targets = 2}}, alone{{.targets = 0}}, workers{processes::workers(1)};
-    for (auto* const machine : {&threads, &alone, &workers}) expect_failure(*machine);
+    for (auto* const machine : {&threads, &alone, &workers}) {
+        expect_failure<Failing>(*machine);
+        expect_failure<FailingChain>(*machine);
+    }
 }
 
 TEST(StreamJobs, outside_a_firing_they_are_refused) {

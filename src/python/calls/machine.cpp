@@ -158,8 +158,7 @@ void bind_machine(nb::module_& module) {
                      "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
                      "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
                      "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0, classes: "
-                     "list[tuple[str, int, "
-                     "Literal['none', 'process'], float]] = []) -> None"),
+                     "Sequence[tuple[str, int, Literal['none', 'process'], float]] = ()) -> None"),
              "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
              "its call. `depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task\n"
              "goes to. `initiation`, `completion`: how descriptors and completions travel. `when_full`: defer into\n"
@@ -172,19 +171,18 @@ void bind_machine(nb::module_& module) {
              "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
              "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"
              "`worker_memory`: bytes that a worker may take, 0 for no limit.\n"
-             "`classes`: classes of targets in the place of `targets` and `isolation`, for filters: name, targets,\n"
-             "isolation, speed (of threads; below 1 they are slowed down, to try out unequal targets).\n\n"
+             "`classes`: classes of targets in the place of `targets` and `isolation`, each a TargetClass. Targets are\n"
+             "numbered class by class, threads first; plain calls go to the threads.\n\n"
              "Raises UsageError for values out of range and without launch(), SystemError when the system gives no\n"
              "more threads or memory.")
         .def(
             "on",
-            [](nb::handle self, int target) {
-                nb::cast<PythonMachine&>(self).live()->on(target);
-                return PythonTarget{nb::borrow(self), target};
+            [](nb::handle self, nb::handle target) {
+                return PythonTarget{nb::borrow(self), nb::cast<PythonMachine&>(self).target_of(target)};
             },
-            nb::arg("target"), nb::sig("def on(self, target: int) -> Target"),
-            "The target with this number, 0 to targets-1: machine.on(2).call(...). Raises UsageError for one that "
-            "there is not.")
+            nb::arg("target"), nb::sig("def on(self, target: int | str) -> Target"),
+            "The target with this number, 0 to all_targets-1: machine.on(2).call(...); or a target of this class, each\n"
+            "in turn: machine.on('fast'). Raises UsageError for one that there is not.")
         .def("barrier", &PythonMachine::barrier,
              "Waits for everything that this thread issued, running waiting tasks meanwhile. Other Python threads\n"
              "run too. Raises TaskFailed for the first failure; its `others` counts the rest.")
@@ -239,7 +237,11 @@ void bind_machine(nb::module_& module) {
                      "Process numbers of the worker interpreters, 0 for one that is being started; empty before the "
                      "first Python body.")
         .def_prop_ro("closed", &PythonMachine::closed, "Has the machine been closed?")
-        .def_prop_ro("targets", used<PythonMachine, &Machine::targets>(), "Number of targets.")
+        .def_prop_ro("targets", used<PythonMachine, &Machine::targets>(),
+                     "Number of targets that plain calls go to.")
+        .def_prop_ro("all_targets", used<PythonMachine, &Machine::all_targets>(), "Number of targets of all classes.")
+        .def("targets_of", used<PythonMachine, &Machine::targets_of>(), nb::arg("target_class"),
+             "The numbers of the targets of a class. Raises UsageError when there is no such class.")
         .def_prop_ro("description", used<PythonMachine, &Machine::description>(),
                      "The hardware and the processor that each target is pinned to, in one line.")
         .def_prop_ro("held", &PythonMachine::held,

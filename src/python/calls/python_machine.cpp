@@ -146,17 +146,38 @@ bool CallWords::plain() const noexcept {
            deadline.is_none() && affine.is_none();
 }
 
-PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& arguments, const CallWords& asked) {
+int PythonMachine::target_of(nb::handle given) {
     const auto machine = live();
+    if (!nb::isinstance<nb::str>(given)) {
+        int number = 0;
+        if (!nb::try_cast(given, number))
+            throw UsageError("a target is named by its number, or by the name of its class");
+        machine->on(number);  // refuses a target that there is not
+        return number;
+    }
+    const auto all = machine->targets_of(nb::cast<std::string>(given));
+    return all[next_of_class_++ % all.size()];
+}
+
+std::pair<std::shared_ptr<Machine>, int> PythonMachine::place_of(int target) const {
+    const auto machine = live();
+    if (target < machine->targets() || machine->workers() == nullptr) return {machine, target};
+    return {std::shared_ptr<Machine>(machine, machine->workers()), target - machine->targets()};
+}
+
+PythonHandle PythonMachine::call(int number, nb::handle body, const nb::args& arguments, const CallWords& asked) {
     const nb::handle signature = asked.signature;
     const bool plain = asked.plain();
     if (is_python_body(body, signature)) {
         const PythonHandle handle =
-            call_python(body, arguments, {}, plain ? TaskWishes{target} : wishes_of(asked, target));
+            call_python(body, arguments, {}, plain ? TaskWishes{number} : wishes_of(asked, number));
         if (!asked.then.is_none())
             handle.add_done_callback(imported("functools", "partial")(asked.then, nb::cast(handle)));
         return handle;
     }
+    const auto place = place_of(number);
+    const auto& machine = place.first;
+    const int target = place.second;
     const bool isolated = on_worker_processes(machine->options());
     if (!asked.time_limit.is_none() && !isolated)
         throw UsageError(
@@ -166,7 +187,7 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
     if (!plain) longer = way_of(asked, target, ledger_);
     const OptionsOrHandles* const way = longer ? &*longer : nullptr;
     if (PythonChain* const chain = exactly<PythonChain>(body)) [[unlikely]]
-        return call_chain(target, *chain, body, arguments, way);
+        return call_chain(number, *chain, body, arguments, way);
     nb::object held_body = body_of(body, signature);
     const Words words{*nb::inst_ptr<Body>(held_body), arguments, Takes::residents};
     const CarriedBody* const carried = isolated ? &carried_.find(*machine, words) : nullptr;
@@ -193,10 +214,10 @@ PythonHandle PythonMachine::call(int target, nb::handle body, const nb::args& ar
 
 PythonHandle PythonMachine::call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
                                        const OptionsOrHandles* way) {
-    const auto machine = live();
-    if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
+    const auto machine = place_of(target).first;
     require_thread_targets(*machine, chain.name(), 0,
                            "chains are kept by thread targets only; issue its steps as calls of their own");
+    if (target != Initiator::any_target) machine->on(target);  // refuses a target that there is not
     const auto issue = chain.begin(machine->initiator(), arguments);
     const Handle handle =
         without_lock_if_it_may_block(*machine, [&] { return issue_chain(*machine, target, way, issue); });
@@ -252,6 +273,10 @@ PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& argume
                                         const TaskWishes& wishes) {
     const auto machine = live();
     if (wishes.target != Initiator::any_target) machine->on(wishes.target);  // refuses a target that there is not
+    if (wishes.target >= machine->targets() && machine->targets() != 0)
+        throw UsageError(
+            "a Python body runs in a worker interpreter, of which there is one for each thread of the machine: name a "
+            "class of threads");
     if (machine->targets() == 0) return {{}, ledger_, run_at_once(body, arguments, names), {}, {}};
     const auto pool = workers();
     return {{}, ledger_, pool->issue(body, arguments, names, wishes), pool, {}};

@@ -72,6 +72,8 @@ class PythonMachine {
     void close();
 
     PythonHandle call(int target, nb::handle body, const nb::args& arguments, const CallWords& words);
+    /// The target with this number, or the next one of a class by name. Throws UsageError.
+    int target_of(nb::handle number_or_class);
     /// A Python body; `names` are those of the last arguments.
     PythonHandle call_python(nb::handle body, const nb::tuple& arguments, nb::handle names, const TaskWishes& wishes);
     /// For executors: any body, the arguments in one tuple, those with names in a dict.
@@ -103,6 +105,8 @@ class PythonMachine {
     void add_run(const std::shared_ptr<LiveRun>& run);
 
   private:
+    /// Who runs compiled bodies for a target, and its number there: of worker processes beside threads, these.
+    std::pair<std::shared_ptr<Machine>, int> place_of(int target) const;
     bool may_block(const Machine& machine) const;
     PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
                             const OptionsOrHandles* way);
@@ -116,6 +120,7 @@ class PythonMachine {
     std::vector<PythonDependences*> orders_;
     std::vector<std::weak_ptr<LiveRun>> runs_;
     CarriedBodies carried_;
+    std::size_t next_of_class_ = 0;
     std::size_t issued_ = 0;  // since the last barrier of any thread: how full lanes and deques can be at most
 };
 

@@ -40,15 +40,6 @@ nb::list ports_of(const std::vector<PortDescription>& ports) {
     return all;
 }
 
-/// A tuple for each: name, value, unit, least, most, choices, and what it is for.
-nb::list settings_of(const std::vector<SettingDescription>& settings) {
-    nb::list all;
-    for (const auto& [name, value, limits] : settings)
-        all.append(
-            nb::make_tuple(name, object_of(value), limits.unit, limits.least, limits.most, limits.choices, limits.doc));
-    return all;
-}
-
 /// Names, with what their values are.
 nb::list events_of(const std::vector<EventDescription>& events) {
     constexpr const char* kinds[] = {"true or false", "an integer", "a number", "a text"};
@@ -66,7 +57,7 @@ nb::list components() {
         const auto& filter = found->filter;
         all.append(dict_of("name", found->name, "documentation", found->documentation, "origin",
                            words_of(found->origin), "inputs", ports_of(filter.inputs), "outputs",
-                           ports_of(filter.outputs), "settings", settings_of(filter.settings), "events",
+                           ports_of(filter.outputs), "settings", list_of(filter.settings), "events",
                            events_of(filter.event_outputs), "may_be_copied", filter.may_be_copied));
     }
     return all;

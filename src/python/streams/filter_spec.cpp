@@ -35,9 +35,10 @@ std::shared_ptr<FilterSpec> spec_of(const nb::dict& given) {
         if (nb::isinstance<nb::tuple>(shape)) made.extents = nb::cast<std::vector<std::size_t>>(shape);
         else made.as_input = nb::cast<std::size_t>(shape);
     }
-    for (const auto& [name, value, unit, least, most] :
-         tuples<std::string, nb::object, std::string, double, double>(given, "settings"))
-        description.settings.push_back({name, setting_of(value), {unit, least, most}});
+    for (const auto& [name, value, unit, least, most, choices, doc] :
+         tuples<std::string, nb::object, std::string, double, double, std::vector<std::string>, std::string>(
+             given, "settings"))
+        description.settings.push_back({name, setting_of(value), {unit, least, most, choices, doc}});
     for (const auto& [name, like] : tuples<std::string, nb::object>(given, "events"))
         description.event_outputs.push_back({name, setting_of(like)});
     description.may_be_copied = nb::cast<bool>(given["may_be_copied"]);
@@ -222,9 +223,9 @@ SettingValue setting_of(nb::handle value) {
 
 nb::list list_of(const std::vector<SettingDescription>& settings) {
     nb::list all;
-    for (const auto& setting : settings)
-        all.append(nb::make_tuple(setting.name, object_of(setting.value), setting.limits.unit, setting.limits.least,
-                                  setting.limits.most));
+    for (const auto& [name, value, limits] : settings)
+        all.append(
+            nb::make_tuple(name, object_of(value), limits.unit, limits.least, limits.most, limits.choices, limits.doc));
     return all;
 }
 

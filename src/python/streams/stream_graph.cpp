@@ -69,6 +69,8 @@ FilterOptions filter_options_of(const nb::dict& given) {
     take(given, "copies", options.copies);
     if (given.contains("targets") && !nb::try_cast(given["targets"], options.targets))
         throw UsageError("targets is a list of the numbers of targets");
+    if (given.contains("target_classes") && !nb::try_cast(given["target_classes"], options.target_classes))
+        throw UsageError("target_classes is a list of names of classes of targets");
     take(given, "near", options.near);
     take(given, "on_failure", options.on_failure, streaming::on_failure_names);
     take(given, "pool", options.pool);
@@ -109,7 +111,7 @@ nb::dict object_of(const GraphDescription& description) {
         const auto& options = filter.options;
         filters.append(dict_of("name", filter.name, "type", filter.type, "inputs", ports_of(filter.inputs), "outputs",
                                ports_of(filter.outputs), "settings", list_of(filter.settings), "copies", options.copies,
-                               "targets", options.targets, "near", options.near, "on_failure",
+                               "targets", options.targets, "target_classes", options.target_classes, "near", options.near, "on_failure",
                                streaming::name_of(options.on_failure, streaming::on_failure_names).data(), "pool",
                                options.pool, "nodes", options.nodes, "on_node_loss",
                                streaming::name_of(options.on_node_loss, streaming::on_node_loss_names).data(),

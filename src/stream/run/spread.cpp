@@ -50,6 +50,20 @@ Spread::Ticket::~Ticket() {
 void Spread::Ticket::fail(std::exception_ptr cause) { station_->note_task_failure(std::move(cause)); }
 
 namespace streaming {
+namespace {
+
+/// What a filter's user shall see: of a chain, what its step threw.
+std::exception_ptr cause_of(std::exception_ptr thrown) noexcept {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const chain::StepFailed& step) {
+        return step.cause;
+    } catch (...) {
+        return thrown;
+    }
+}
+
+}  // namespace
 
 // What the tasks wrote comes before their decrements (acq_rel), the last of which posts the mail (a release).
 void Station::leave_task() {
@@ -57,6 +71,7 @@ void Station::leave_task() {
 }
 
 void Station::note_task_failure(std::exception_ptr cause) {
+    cause = cause_of(std::move(cause));
     const std::lock_guard lock(task_failure_lock);
     if (task_failure == nullptr) task_failure = std::move(cause);
 }
@@ -158,7 +173,7 @@ void JobsHere::run() {
         try {
             work();
         } catch (...) {
-            if (failure == nullptr) failure = std::current_exception();
+            if (failure == nullptr) failure = cause_of(std::current_exception());
         }
     };
     while (!jobs_.empty() || next_) {

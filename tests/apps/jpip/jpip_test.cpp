@@ -59,6 +59,45 @@ TEST(JpipJobs, have_their_pictures_fetched_ahead) {
               0u);
 }
 
+TEST(JpipJobs, refuse_films_of_different_sizes) {
+    const Bytes photograph = jpip::generated_photograph(60, 70, 2);
+    const auto others = jpip::make_films(jpip::tiles, {rows + 8, columns, frames, 4}, {photograph.data(), {60, 70 * 3}});
+    jpip::Films mixed;
+    mixed.count = jpip::tiles, mixed.frames = frames;
+    for (std::size_t film = 0; film < jpip::tiles; ++film)
+        for (std::size_t frame = 0; frame < frames; ++frame) {
+            const auto file = (film == 7 ? others : films()).file(film, frame);
+            mixed.jpeg.insert(mixed.jpeg.end(), file.begin(), file.end());
+            mixed.ends.push_back(static_cast<std::uint32_t>(mixed.jpeg.size()));
+        }
+    Machine machine{{.targets = 2}};
+    Bytes result;
+    try {
+        jpip::streams(mixed, 1, into(result), machine, 1);
+        FAIL() << "made a mosaic of films of different sizes";
+    } catch (const penstock::FilterFailed& failure) {
+        EXPECT_NE(std::string(failure.what()).find("decoded to 45 x 50"), std::string::npos) << failure.what();
+    }
+}
+
+TEST(JpegDecoder, gives_a_picture_in_pieces_and_can_leave_off) {
+    const auto file = films().file(3, 1);
+    penstock::apps::JpegDecoder decoder;
+    Bytes whole(rows * columns * 3), pieces(whole.size());
+    decoder.decode(file, {whole.data(), {rows, columns * 3}});
+    EXPECT_EQ(decoder.begin(file), (penstock::apps::PictureSize{rows, columns}));
+    decoder.next_rows({pieces.data(), {10, columns * 3}});
+    EXPECT_EQ(decoder.begin(file), (penstock::apps::PictureSize{rows, columns}));  // from the beginning
+    for (const auto [first, count] : {std::pair{0, 20}, {20, 1}, {21, 16}})
+        decoder.next_rows({pieces.data() + first * static_cast<int>(columns) * 3, {static_cast<std::size_t>(count), columns * 3}});
+    EXPECT_EQ(pieces, whole);
+    EXPECT_THROW(decoder.next_rows({pieces.data(), {1, columns * 3}}), penstock::UsageError);
+    EXPECT_THROW(decoder.decode(file.first(file.size() / 2), {whole.data(), {rows, columns * 3}}),
+                 penstock::apps::JpegError);
+    decoder.decode(file, {pieces.data(), {rows, columns * 3}});
+    EXPECT_EQ(pieces, whole);
+}
+
 TEST(JpipFrames, are_laid_side_by_side_in_the_order_of_the_films) {
     Bytes mosaics;
     const auto result = into(mosaics);
