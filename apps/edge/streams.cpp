@@ -6,6 +6,7 @@
 #include "apps/graphs.hpp"
 #include "apps/measure.hpp"
 #include "apps/random.hpp"
+#include "components/picture.hpp"
 #include "kernels/maximum.hpp"
 #include "penstock/components.hpp"
 #include "penstock/error.hpp"
@@ -86,7 +87,7 @@ void TurnThere::operator()() {
 
 void Respond::operator()() {
     const auto& read = tasks.keep(canvas.read());
-    const auto image = read.image();
+    const auto image = components::rows_of(read);
     auto strongest = response.make(image.extent(0), image.extent(1));
     jobs_.issue(tasks, image, strongest.edit_image());
     response.write(std::move(strongest));
@@ -118,7 +119,7 @@ void Strongest::operator()() {
 
 void Store::operator()() {
     const auto read = edges.read();
-    const auto image = read.image();
+    const auto image = components::rows_of(read);
     const auto number = static_cast<std::size_t>(read.tags().time);
     ++count_;
     view<float, 2> to;
@@ -182,9 +183,7 @@ double streams(Algorithm algorithm, view<const float, 3> pictures, view<float, 3
 static void add_stages(Components& components) {
     components.add<Filter>("edge:filter",
                            "The strongest of 16 responses of a picture at its angle, by kernels turned to it.");
-    components.add<TurnThere>("edge:turn-there", "A picture turned by its angle, on a canvas that holds it.");
     components.add<Respond>("edge:respond", "The strongest of 16 responses of a picture that is turned already.");
-    components.add<TurnBack>("edge:turn-back", "A response turned back, as large as the picture was.");
 }
 
 void add_components(Components& components) {

@@ -92,7 +92,6 @@ struct Warping {
         "constant",
         {.choices = {"reflect", "replicate", "constant"}, .doc = "What lies outside of the picture."}};
     Setting<int> value{"value", 0, {.least = 0, .most = 255, .doc = "Of `constant`."}};
-    Planes<T> planes;
 
     void warp(const Buffer<T>& from, Buffer<T>& to, const kernels::Affine& map) {
         const auto way =
@@ -101,59 +100,91 @@ struct Warping {
                           : outside.get() == "replicate" ? kernels::Outside::replicate
                                                          : kernels::Outside::constant;
         const auto shape = shape_of(from), wanted = shape_of(to);
-        std::vector<T> in(shape.pixels()), out(wanted.pixels());
+        const auto plane = [&](view<const T, 2> in, view<T, 2> out) {
+            kernels::affine<T>(in, out, map, way, {rule, static_cast<T>(value.get())});
+        };
+        if (shape.channels == 1) return plane(rows_of(from), edit_rows(to));
+        in_.resize(shape.pixels());
+        out_.resize(wanted.pixels());
         const T* const pixels = from.span().data();
         T* const results = to.edit().data();
         for (std::size_t c = 0; c < shape.channels; ++c) {
-            for (std::size_t i = 0; i < shape.pixels(); ++i) in[i] = pixels[i * shape.channels + c];
-            kernels::affine<T>(view<const T, 2>{in.data(), {shape.rows, shape.columns}},
-                               view<T, 2>{out.data(), {wanted.rows, wanted.columns}}, map, way,
-                               {rule, static_cast<T>(value.get())});
-            for (std::size_t i = 0; i < wanted.pixels(); ++i) results[i * shape.channels + c] = out[i];
+            for (std::size_t i = 0; i < shape.pixels(); ++i) in_[i] = pixels[i * shape.channels + c];
+            plane({in_.data(), {shape.rows, shape.columns}}, {out_.data(), {wanted.rows, wanted.columns}});
+            for (std::size_t i = 0; i < wanted.pixels(); ++i) results[i * shape.channels + c] = out_[i];
         }
     }
+
+  private:
+    std::vector<T> in_, out_;
 };
 
+template <class T>
 struct Rotate {
     static constexpr bool may_be_copied = true;
-    Input<std::uint8_t> picture{"picture"};
-    Output<std::uint8_t> turned{"turned"};
+    Input<T> picture{"picture"};
+    Output<T> turned{"turned"};
     Setting<double> angle{"angle", 0, {.unit = "degrees", .least = -36000, .most = 36000, .doc = "Anticlockwise."}};
+    Setting<int> angles{"angles",
+                        0,
+                        {.least = 0,
+                         .most = 1 << 20,
+                         .doc = "If not 0: half a turn has so many angles, and a picture is turned by number user[1] of "
+                                "them besides."}};
+    Setting<bool> back{"back", false, {.doc = "The other way: clockwise."}};
     Setting<bool> whole{
         "whole", false, {.doc = "The result is as large as the turned picture needs; else as the picture is."}};
-    Warping<std::uint8_t> warping;
+    Setting<int> margin{
+        "margin", 0, {.unit = "pixels", .least = 0, .most = 1 << 14, .doc = "Of `whole`: more on each side."}};
+    Setting<int> rows{
+        "rows", 0, {.unit = "pixels", .least = 0, .most = most_side, .doc = "Of the result, without `whole`."}};
+    Setting<int> columns{"columns", 0, {.unit = "pixels", .least = 0, .most = most_side}};
+    Warping<T> warping;
 
+    void start() {
+        if (whole && (rows != 0 || columns != 0))
+            throw UsageError("`whole` is set, and `rows` or `columns`: set one of the two ways");
+    }
     void operator()() {
         const auto read = picture.read();
         const auto shape = shape_of(read);
         if (shape.pixels() == 0) throw UsageError("a picture without pixels cannot be turned");
-        const double turn = angle * std::numbers::pi / 180, cosine = std::cos(turn), sine = std::sin(turn);
-        const auto side = [](double length) { return static_cast<std::size_t>(std::ceil(length - 1e-6)); };
-        const auto high = static_cast<double>(shape.rows), wide = static_cast<double>(shape.columns);
+        double turn = angle * std::numbers::pi / 180;
+        if (angles != 0)
+            turn += static_cast<double>(read.tags().user[1]) * std::numbers::pi / static_cast<double>(angles.get());
+        const double cosine = std::cos(turn), sine = back ? -std::sin(turn) : std::sin(turn);
+        const auto high = static_cast<double>(shape.rows - 1), wide = static_cast<double>(shape.columns - 1);
+        const auto side = [&](double length) {
+            return static_cast<std::size_t>(std::ceil(length - 1e-9)) + 1 + 2 * static_cast<std::size_t>(margin.get());
+        };
+        const auto given = [](int side, std::size_t otherwise) {
+            return side != 0 ? static_cast<std::size_t>(side) : otherwise;
+        };
         const PictureShape wanted =
-            whole ? PictureShape{side(std::abs(high * cosine) + std::abs(wide * sine)),
-                                 side(std::abs(wide * cosine) + std::abs(high * sine)), shape.channels}
-                  : shape;
-        const double row = (static_cast<double>(wanted.rows) - 1) / 2,
-                     column = (static_cast<double>(wanted.columns) - 1) / 2;
+            whole ? PictureShape{side(high * std::abs(cosine) + wide * std::abs(sine)),
+                                 side(high * std::abs(sine) + wide * std::abs(cosine)), shape.channels}
+                  : PictureShape{given(rows, shape.rows), given(columns, shape.columns), shape.channels};
+        const double row = static_cast<double>(wanted.rows - 1) / 2,
+                     column = static_cast<double>(wanted.columns - 1) / 2;
         auto made = make_picture(turned, wanted);
         warping.warp(read, made,
-                     {{cosine, sine, (high - 1) / 2 - cosine * row - sine * column, -sine, cosine,
-                       (wide - 1) / 2 + sine * row - cosine * column}});
+                     {{cosine, sine, high / 2 - cosine * row - sine * column, -sine, cosine,
+                       wide / 2 + sine * row - cosine * column}});
         turned.write(std::move(made));
     }
 };
 
+template <class T>
 struct AffineMap {
     static constexpr bool may_be_copied = true;
-    Input<std::uint8_t> picture{"picture"};
-    Output<std::uint8_t> mapped{"mapped"};
+    Input<T> picture{"picture"};
+    Output<T> mapped{"mapped"};
     Setting<std::string> map{
         "map", "1 0 0 0 1 0", {.doc = "Pixel (r, c) comes from row m0 r + m1 c + m2, column m3 r + m4 c + m5."}};
     Setting<int> rows{
         "rows", 0, {.unit = "pixels", .least = 0, .most = most_side, .doc = "Of the result; 0: as the picture has."}};
     Setting<int> columns{"columns", 0, {.unit = "pixels", .least = 0, .most = most_side}};
-    Warping<std::uint8_t> warping;
+    Warping<T> warping;
 
     void operator()() {
         const auto read = picture.read();
@@ -213,8 +244,10 @@ void add_shapes(Components& components) {
         "resize",
         "A picture of another size: means where it becomes smaller, between neighbours where it becomes larger.");
     components.add<Shrink>("shrink", "A picture made smaller by a whole factor: means of squares of pixels.");
-    components.add<Rotate>("rotate", "A picture turned about its middle.");
-    components.add<AffineMap>("affine", "A picture turned, scaled, sheared and moved by a matrix.");
+    components.add<Rotate<std::uint8_t>>("rotate", "A picture turned about its middle.");
+    components.add<Rotate<float>>("rotate:float32", "The same for pictures of float32.");
+    components.add<AffineMap<std::uint8_t>>("affine", "A picture turned, scaled, sheared and moved by a matrix.");
+    components.add<AffineMap<float>>("affine:float32", "The same for pictures of float32.");
     components.add<Crop>("crop", "A part of a picture.");
 }
 
