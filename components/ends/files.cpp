@@ -27,12 +27,13 @@ struct ReadFiles {
     std::uint64_t next = 0;
     auto state() { return std::tie(next); }
 
-    void start() { files_ = files_at(path, endings); }
+    void start() { read_ = FilesRead::tell({path, endings, files_at(path, endings)}); }
     bool operator()() {
-        if (next == files_.size() * static_cast<std::uint64_t>(passes.get())) return false;
-        const auto number = next % files_.size();
+        const auto& files = read_->files;
+        if (next == files.size() * static_cast<std::uint64_t>(passes.get())) return false;
+        const auto number = next % files.size();
         const auto held = std::make_shared<const std::string>(
-            bytes_of_file(files_[number], static_cast<std::size_t>(most_bytes.get())));
+            bytes_of_file(files[number], static_cast<std::size_t>(most_bytes.get())));
         auto buffer = bytes.wrap(std::span(reinterpret_cast<const std::uint8_t*>(held->data()), held->size()), held);
         buffer.edit_tags() = {.sequence = next++, .time = 0, .user = {number, 0}};
         bytes.write(std::move(buffer));
@@ -40,7 +41,7 @@ struct ReadFiles {
     }
 
   private:
-    std::vector<std::string> files_;
+    std::shared_ptr<const FilesRead> read_;
 };
 
 struct WriteFiles {

@@ -173,6 +173,24 @@ def test_a_slide_is_cut_put_together_and_written_again(tmp_path, photo):
     assert np.array_equal(np.asarray(Image.open(tmp_path / "half.tif")), small)
 
 
+def test_names_are_those_of_the_files_that_the_source_reads(tmp_path, photo):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a-note.txt").write_text("which is no picture")
+    for name in ("b.png", "c.png"):
+        (folder / name).write_bytes(file_of(Image.fromarray(photo), format="PNG"))
+    (folder / "d.png").write_bytes(b"no picture")
+    parts = [
+        component("read", "read-files", path=folder, endings=".png"), component("decode", "decode-picture", names_of=folder), component("encode", "encode-picture"),
+        component("write", "write-files", folder=tmp_path / "out", ending=".jpg", names_of=folder),
+        stream("read.bytes", "decode.bytes"), stream("decode.picture", "encode.picture"), stream("encode.bytes", "write.bytes"),
+    ]  # fmt: skip
+    assert f"'{folder}/d.png'" in refused(*parts)
+    (folder / "d.png").unlink()
+    run(*parts)
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["b.jpg", "c.jpg"]
+
+
 # ---- kernels as classes ----
 
 

@@ -47,6 +47,17 @@ def test_copies_of_a_filter_run_on_the_targets_of_the_classes_that_it_names():
     assert collect.filter.got == list(range(0, 400, 2))
 
 
+def test_an_edit_may_place_such_a_filter_by_numbers():
+    graph, collect = graph_of(10**7, target_classes=["fast", "slow"])
+    with ps.Machine(classes=THREADS) as machine, graph.start(machine) as run:
+        with run.edit() as edit:
+            edit.targets("twice", [1])
+        twice = run.description().filters[1]
+        assert (twice.targets, twice.target_classes) == ([1], [])
+        run.close()
+    assert collect.filter.got == list(range(0, 2 * len(collect.filter.got), 2))
+
+
 def test_a_class_that_there_is_not_is_named_and_so_is_what_it_cannot_be():
     graph, _ = graph_of(1, target_classes=["gpu"])
     with ps.Machine(classes=THREADS) as machine:

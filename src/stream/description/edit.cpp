@@ -140,6 +140,7 @@ void Edit::place(const std::string& filter, std::vector<int> targets) {
     auto* const found = required(model(), prefix() + filter);
     if (found == nullptr) return;
     found->options.targets = std::move(targets);
+    found->options.target_classes.clear();  // by their numbers now
     found->options.near.clear();
 }
 
