@@ -90,8 +90,8 @@ namespace {
 
 /// Some rows of a frame, as they lie in the local store.
 struct Strip {
-    PictureSize frame;       ///< as it is decoded
-    std::size_t first;       ///< row
+    PictureSize frame;  ///< as it is decoded
+    std::size_t first;  ///< row
     std::size_t rows;
     int divisor;
     /// libjpeg-turbo writes rows that begin at a multiple of 32 bytes around the caches: these begin between.
@@ -116,8 +116,8 @@ void decode_strip(std::span<const std::uint8_t> file, view<std::uint8_t, 2> room
 
 void shrink_strip(view<const std::uint8_t, 2> room, view<std::uint8_t, 2> tile, Strip strip) {
     const auto by = strip.factor();
-    kernels::shrink(strip.part_of(room),
-                    tile.part({strip.first / by, 0}, {(strip.rows + by - 1) / by, tile.extent(1)}), by, channels);
+    kernels::shrink(strip.part_of(room), tile.part({strip.first / by, 0}, {(strip.rows + by - 1) / by, tile.extent(1)}),
+                    by, channels);
 }
 
 /// A multiple of 16, where as many fit: so many libjpeg decodes at a time.

@@ -64,10 +64,12 @@ struct ReadBytes {
 struct WriteBytes {
     Input<std::uint8_t> bytes{"bytes"};
     Setting<std::string> to{"to", "", {.doc = addresses}};
-    Setting<double> patience{
-        "patience",
-        10,
-        {.unit = "s", .least = 0, .most = 86400, .doc = "How long somebody who listens, or who is to connect, may take to be there."}};
+    Setting<double> patience{"patience",
+                             10,
+                             {.unit = "s",
+                              .least = 0,
+                              .most = 86400,
+                              .doc = "How long somebody who listens, or who is to connect, may take to be there."}};
 
     void start() { end_ = std::make_unique<Endpoint>(to, Endpoint::Direction::write, seconds(patience)); }
     void operator()() {

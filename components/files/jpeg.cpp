@@ -154,8 +154,8 @@ struct JpegDecoder::State {
     void read(view<std::uint8_t, 2> rgb) {
         if (rgb.extent(0) > left.rows || rgb.extent(1) != 3 * left.columns || rgb.stride(1) != 1) {
             const auto what = "room for " + std::to_string(rgb.extent(0)) + " rows of " +
-                              std::to_string(rgb.extent(1)) + " bytes, and " + std::to_string(left.rows) +
-                              " rows of " + std::to_string(3 * left.columns) + " are left of the picture";
+                              std::to_string(rgb.extent(1)) + " bytes, and " + std::to_string(left.rows) + " rows of " +
+                              std::to_string(3 * left.columns) + " are left of the picture";
             throw UsageError("there is " + what);
         }
         if (rgb.extent(0) == 0) return;

@@ -125,12 +125,13 @@ struct Rotate {
     Input<T> picture{"picture"};
     Output<T> turned{"turned"};
     Setting<double> angle{"angle", 0, {.unit = "degrees", .least = -36000, .most = 36000, .doc = "Anticlockwise."}};
-    Setting<int> angles{"angles",
-                        0,
-                        {.least = 0,
-                         .most = 1 << 20,
-                         .doc = "If not 0: half a turn has so many angles, and a picture is turned by number user[1] of "
-                                "them besides."}};
+    Setting<int> angles{
+        "angles",
+        0,
+        {.least = 0,
+         .most = 1 << 20,
+         .doc = "If not 0: half a turn has so many angles, and a picture is turned by number user[1] of "
+                "them besides."}};
     Setting<bool> back{"back", false, {.doc = "The other way: clockwise."}};
     Setting<bool> whole{
         "whole", false, {.doc = "The result is as large as the turned picture needs; else as the picture is."}};

@@ -159,7 +159,8 @@ struct Taker {
 };
 
 std::string scratch(const std::string& ending) {
-    return (std::filesystem::path(testing::TempDir()) / ("penstock-fuzz-" + std::to_string(getpid()) + ending)).string();
+    return (std::filesystem::path(testing::TempDir()) / ("penstock-fuzz-" + std::to_string(getpid()) + ending))
+        .string();
 }
 
 /// Reads a file to its end by a class, as an application does.
@@ -167,11 +168,12 @@ std::size_t read_by(Machine& machine, const std::string& of, const std::string& 
     std::size_t taken = 0;
     Components components = Components::known();
     components.add<Taker>("taker", "", &taken);
-    const auto text = "<application xmlns=\"urn:penstock:application:1\" name=\"fuzz\"><component name=\"read\" class=\"" +
-                      of + "\"><set name=\"path\" value=\"" + path +
-                      "\"/><set name=\"most-pixels\" value=\"65536\"/></component><component name=\"taker\" "
-                      "class=\"taker\"/><stream from=\"read." +
-                      output + "\" to=\"taker.in\"/></application>";
+    const auto text =
+        "<application xmlns=\"urn:penstock:application:1\" name=\"fuzz\"><component name=\"read\" class=\"" + of +
+        "\"><set name=\"path\" value=\"" + path +
+        "\"/><set name=\"most-pixels\" value=\"65536\"/></component><component name=\"taker\" "
+        "class=\"taker\"/><stream from=\"read." +
+        output + "\" to=\"taker.in\"/></application>";
     Application::parse(text, "fuzz.xml", {.components = &components}).start(machine).finish();
     return taken;
 }
@@ -196,11 +198,14 @@ void fuzz_file(const Bytes& whole, const std::string& of, const std::string& out
                unsigned count = 2'000) {
     Machine machine{{.targets = 0}};
     const auto path = scratch(ending);
-    fuzz(whole, [&](const Bytes& bytes) {
-        std::ofstream(path, std::ios::binary)
-            .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-        (void)read_by(machine, of, output, path);
-    }, count);
+    fuzz(
+        whole,
+        [&](const Bytes& bytes) {
+            std::ofstream(path, std::ios::binary)
+                .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+            (void)read_by(machine, of, output, path);
+        },
+        count);
     std::filesystem::remove(path);
 }
 

@@ -144,44 +144,46 @@ void bind_machine(nb::module_& module) {
         "        machine.barrier()\n\n"
         "Leaving the block finishes all tasks and raises the first failure that nobody has seen.");
     machine
-        .def("__init__", &make_machine, nb::kw_only(), or_none("targets"), nb::arg("depth") = 64,
-             nb::arg("distribution") = "balanced", nb::arg("initiation") = "push", nb::arg("completion") = "automatic",
-             nb::arg("when_full") = "defer", nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured",
-             nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
-             nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", or_none("time_limit"),
-             nb::arg("worker_memory") = 0,
-             nb::arg("classes") = std::vector<std::tuple<std::string, int, std::string, double>>(),
-             nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
-                     "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
-                     "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
-                     "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
-                     "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
-                     "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
-                     "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0, classes: "
-                     "Sequence[tuple[str, int, Literal['none', 'process'], float]] = ()) -> None"),
-             "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
-             "its call. `depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task\n"
-             "goes to. `initiation`, `completion`: how descriptors and completions travel. `when_full`: defer into\n"
-             "the caller's deque up to `pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull.\n"
-             "`prefetch`: of the next task's arguments. `pin`: each target to a processor of its own. `budget`: name\n"
-             "of a processor budget to share with other processes. `spin`: seconds that an idle target, or a thread\n"
-             "that waits, spins before it sleeps (with more of them than processors at most 20 us). `local_store`:\n"
-             "bytes of each target's, 0 for half of its L2 cache.\n"
-             "`nesting_limit`: how deep tasks may wait inside tasks.\n"
-             "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
-             "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"
-             "`worker_memory`: bytes that a worker may take, 0 for no limit.\n"
-             "`classes`: classes of targets in the place of `targets` and `isolation`, each a TargetClass. Targets are\n"
-             "numbered class by class, threads first; plain calls go to the threads.\n\n"
-             "Raises UsageError for values out of range and without launch(), SystemError when the system gives no\n"
-             "more threads or memory.")
+        .def(
+            "__init__", &make_machine, nb::kw_only(), or_none("targets"), nb::arg("depth") = 64,
+            nb::arg("distribution") = "balanced", nb::arg("initiation") = "push", nb::arg("completion") = "automatic",
+            nb::arg("when_full") = "defer", nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured",
+            nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
+            nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", or_none("time_limit"),
+            nb::arg("worker_memory") = 0,
+            nb::arg("classes") = std::vector<std::tuple<std::string, int, std::string, double>>(),
+            nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
+                    "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
+                    "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
+                    "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
+                    "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
+                    "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
+                    "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0, classes: "
+                    "Sequence[tuple[str, int, Literal['none', 'process'], float]] = ()) -> None"),
+            "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
+            "its call. `depth`: tasks that a lane holds, 1 to 1024. `distribution`: which target an unnamed task\n"
+            "goes to. `initiation`, `completion`: how descriptors and completions travel. `when_full`: defer into\n"
+            "the caller's deque up to `pending_limit` tasks (0: no limit), wait for a slot, or raise QueueFull.\n"
+            "`prefetch`: of the next task's arguments. `pin`: each target to a processor of its own. `budget`: name\n"
+            "of a processor budget to share with other processes. `spin`: seconds that an idle target, or a thread\n"
+            "that waits, spins before it sleeps (with more of them than processors at most 20 us). `local_store`:\n"
+            "bytes of each target's, 0 for half of its L2 cache.\n"
+            "`nesting_limit`: how deep tasks may wait inside tasks.\n"
+            "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
+            "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"
+            "`worker_memory`: bytes that a worker may take, 0 for no limit.\n"
+            "`classes`: classes of targets in the place of `targets` and `isolation`, each a TargetClass. Targets are\n"
+            "numbered class by class, threads first; plain calls go to the threads.\n\n"
+            "Raises UsageError for values out of range and without launch(), SystemError when the system gives no\n"
+            "more threads or memory.")
         .def(
             "on",
             [](nb::handle self, nb::handle target) {
                 return PythonTarget{nb::borrow(self), nb::cast<PythonMachine&>(self).target_of(target)};
             },
             nb::arg("target"), nb::sig("def on(self, target: int | str) -> Target"),
-            "The target with this number, 0 to all_targets-1: machine.on(2).call(...); or a target of this class, each\n"
+            "The target with this number, 0 to all_targets-1: machine.on(2).call(...); or a target of this class, "
+            "each\n"
             "in turn: machine.on('fast'). Raises UsageError for one that there is not.")
         .def("barrier", &PythonMachine::barrier,
              "Waits for everything that this thread issued, running waiting tasks meanwhile. Other Python threads\n"
@@ -237,8 +239,7 @@ void bind_machine(nb::module_& module) {
                      "Process numbers of the worker interpreters, 0 for one that is being started; empty before the "
                      "first Python body.")
         .def_prop_ro("closed", &PythonMachine::closed, "Has the machine been closed?")
-        .def_prop_ro("targets", used<PythonMachine, &Machine::targets>(),
-                     "Number of targets that plain calls go to.")
+        .def_prop_ro("targets", used<PythonMachine, &Machine::targets>(), "Number of targets that plain calls go to.")
         .def_prop_ro("all_targets", used<PythonMachine, &Machine::all_targets>(), "Number of targets of all classes.")
         .def("targets_of", used<PythonMachine, &Machine::targets_of>(), nb::arg("target_class"),
              "The numbers of the targets of a class. Raises UsageError when there is no such class.")

@@ -182,13 +182,16 @@ void bind_language(nb::module_& module) {
                      all.append(nb::make_tuple(group.name, group.count, group.needs.cpus, group.needs.memory));
                  return all;
              })
-        .def("_start", [](const Application& self, nb::object machine, const std::string& name, nb::object cluster) {
-            Cluster* const over = cluster_in(cluster);
-            return PythonApplicationRun{start_on(std::move(machine), [&](LiveRun& live) {
-                live.application.emplace(over != nullptr ? self.start(*over, {.name = name})
-                                                         : self.start(*live.machine, {.name = name}));
-            })};
-        });
+        .def(
+            "_start",
+            [](const Application& self, nb::object machine, const std::string& name, nb::object cluster) {
+                Cluster* const over = cluster_in(cluster);
+                return PythonApplicationRun{start_on(std::move(machine), [&](LiveRun& live) {
+                    live.application.emplace(over != nullptr ? self.start(*over, {.name = name})
+                                                             : self.start(*live.machine, {.name = name}));
+                })};
+            },
+            nb::arg("machine"), nb::arg("name"), nb::arg("cluster").none());
     nb::class_<PythonApplicationRun> run(module, "ApplicationRun", "What penstock.ApplicationRun has from here.");
     run.def(nb::init<const PythonApplicationRun&>())
         .def_ro("_run", &PythonApplicationRun::run)

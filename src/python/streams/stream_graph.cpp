@@ -109,14 +109,14 @@ nb::dict object_of(const GraphDescription& description) {
     nb::list filters, streams;
     for (const auto& filter : description.filters) {
         const auto& options = filter.options;
-        filters.append(dict_of("name", filter.name, "type", filter.type, "inputs", ports_of(filter.inputs), "outputs",
-                               ports_of(filter.outputs), "settings", list_of(filter.settings), "copies", options.copies,
-                               "targets", options.targets, "target_classes", options.target_classes, "near", options.near, "on_failure",
-                               streaming::name_of(options.on_failure, streaming::on_failure_names).data(), "pool",
-                               options.pool, "nodes", options.nodes, "on_node_loss",
-                               streaming::name_of(options.on_node_loss, streaming::on_node_loss_names).data(),
-                               "may_be_copied", filter.may_be_copied, "on_any_input", filter.on_any_input, "of_program",
-                               filter.of_program));
+        filters.append(
+            dict_of("name", filter.name, "type", filter.type, "inputs", ports_of(filter.inputs), "outputs",
+                    ports_of(filter.outputs), "settings", list_of(filter.settings), "copies", options.copies, "targets",
+                    options.targets, "target_classes", options.target_classes, "near", options.near, "on_failure",
+                    streaming::name_of(options.on_failure, streaming::on_failure_names).data(), "pool", options.pool,
+                    "nodes", options.nodes, "on_node_loss",
+                    streaming::name_of(options.on_node_loss, streaming::on_node_loss_names).data(), "may_be_copied",
+                    filter.may_be_copied, "on_any_input", filter.on_any_input, "of_program", filter.of_program));
     }
     for (const auto& stream : description.streams) {
         const auto& options = stream.options;
@@ -161,13 +161,16 @@ void bind_stream_graph(nb::module_& module) {
         .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.description()); })
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.description()); })
         .def("split", [](const PythonGraph& self, nb::handle cluster) { return split_of(self, cluster); })
-        .def("start", [](PythonGraph& self, nb::object machine, const std::string& name, nb::object cluster) {
-            Cluster* const over = cluster_in(cluster);
-            return start_on(std::move(machine), [&](LiveRun& live) {
-                live.of_graph.emplace(over != nullptr ? self.start(*over, {.name = name})
-                                                      : self.start(*live.machine, {.name = name}));
-            });
-        });
+        .def(
+            "start",
+            [](PythonGraph& self, nb::object machine, const std::string& name, nb::object cluster) {
+                Cluster* const over = cluster_in(cluster);
+                return start_on(std::move(machine), [&](LiveRun& live) {
+                    live.of_graph.emplace(over != nullptr ? self.start(*over, {.name = name})
+                                                          : self.start(*live.machine, {.name = name}));
+                });
+            },
+            nb::arg("machine"), nb::arg("name"), nb::arg("cluster").none());
 }
 
 }  // namespace penstock::python

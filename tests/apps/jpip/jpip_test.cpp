@@ -61,7 +61,8 @@ TEST(JpipJobs, have_their_pictures_fetched_ahead) {
 
 TEST(JpipJobs, refuse_films_of_different_sizes) {
     const Bytes photograph = jpip::generated_photograph(60, 70, 2);
-    const auto others = jpip::make_films(jpip::tiles, {rows + 8, columns, frames, 4}, {photograph.data(), {60, 70 * 3}});
+    const auto others =
+        jpip::make_films(jpip::tiles, {rows + 8, columns, frames, 4}, {photograph.data(), {60, 70 * 3}});
     jpip::Films mixed;
     mixed.count = jpip::tiles, mixed.frames = frames;
     for (std::size_t film = 0; film < jpip::tiles; ++film)
@@ -89,7 +90,8 @@ TEST(JpegDecoder, gives_a_picture_in_pieces_and_can_leave_off) {
     decoder.next_rows({pieces.data(), {10, columns * 3}});
     EXPECT_EQ(decoder.begin(file), (penstock::apps::PictureSize{rows, columns}));  // from the beginning
     for (const auto [first, count] : {std::pair{0, 20}, {20, 1}, {21, 16}})
-        decoder.next_rows({pieces.data() + first * static_cast<int>(columns) * 3, {static_cast<std::size_t>(count), columns * 3}});
+        decoder.next_rows(
+            {pieces.data() + first * static_cast<int>(columns) * 3, {static_cast<std::size_t>(count), columns * 3}});
     EXPECT_EQ(pieces, whole);
     EXPECT_THROW(decoder.next_rows({pieces.data(), {1, columns * 3}}), penstock::UsageError);
     EXPECT_THROW(decoder.decode(file.first(file.size() / 2), {whole.data(), {rows, columns * 3}}),
