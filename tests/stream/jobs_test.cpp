@@ -183,6 +183,7 @@ TEST(StreamJobs, the_same_in_worker_processes) {
 TEST(StreamJobs, tiles_of_the_jobs_that_wait_are_fetched_ahead) {
     Machine machine{{.targets = 1, .prefetch = Prefetch::always}};
     EXPECT_GT(tests::fetched_ahead(machine, [&] { right_ones(machine, 1, 40); }), 0u);
+    EXPECT_GT(tests::chains(machine, [&] { right_ones(machine, 1, 40); }), 0u);
 }
 
 TEST(StreamJobs, a_job_that_fails_fails_its_firing) {

@@ -63,14 +63,14 @@ INSTANTIATE_TEST_SUITE_P(ways, EdgeGraphs,
                                          Way{Algorithm::dense, 3, 2, true}, Way{Algorithm::turned, 1, 1, false},
                                          Way{Algorithm::turned, 2, 4, false}, Way{Algorithm::turned, 3, 3, true}));
 
-TEST(EdgeJobs, have_their_tiles_fetched_ahead) {
+TEST(EdgeJobs, are_chains_whose_tiles_are_fetched_ahead) {
     Machine machine{{.targets = 1, .prefetch = penstock::Prefetch::always}};
     const Stack stack{2, 96, 160};
     Pixels result;
     for (const auto algorithm : {Algorithm::dense, Algorithm::turned}) {
-        const auto fetched = penstock::tests::fetched_ahead(
-            machine, [&] { edge::streams(algorithm, stack.pictures(), stack.into(result), 2, machine, {}); });
-        EXPECT_GT(fetched, 0u) << static_cast<int>(algorithm);
+        const auto work = [&] { edge::streams(algorithm, stack.pictures(), stack.into(result), 2, machine, {}); };
+        EXPECT_GT(penstock::tests::fetched_ahead(machine, work), 0u) << static_cast<int>(algorithm);
+        EXPECT_GT(penstock::tests::chains(machine, work), 0u) << static_cast<int>(algorithm);
     }
 }
 

@@ -51,12 +51,13 @@ TEST_P(Jpip, mosaics_have_the_bits_of_the_serial_program_for_every_number_of_cop
 
 INSTANTIATE_TEST_SUITE_P(ways, Jpip, testing::Values(Way{1, 1, 1}, Way{1, 2, 3}, Way{2, 3, 2}, Way{4, 2, 4}));
 
-TEST(JpipJobs, have_their_pictures_fetched_ahead) {
+TEST(JpipJobs, are_chains_whose_pictures_are_fetched_ahead) {
     Machine machine{{.targets = 1, .prefetch = penstock::Prefetch::always}};
     Bytes mosaics;
     const auto into_mosaics = into(mosaics);
-    EXPECT_GT(penstock::tests::fetched_ahead(machine, [&] { jpip::streams(films(), 2, into_mosaics, machine, 1); }),
-              0u);
+    const auto work = [&] { jpip::streams(films(), 2, into_mosaics, machine, 1); };
+    EXPECT_GT(penstock::tests::fetched_ahead(machine, work), 0u);
+    EXPECT_GT(penstock::tests::chains(machine, work), 0u);
 }
 
 TEST(JpipJobs, refuse_films_of_different_sizes) {
