@@ -694,6 +694,26 @@ def test_photographs_become_small_and_marked(tmp_path):
 
 
 @needs_ffmpeg
+def test_sharp_photographs_become_a_film(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a-note.txt").write_text("which is no photograph")
+    sharp = [data.coffee(), data.astronaut(), data.coffee()[::-1]]
+    for number, picture in enumerate(sharp):
+        Image.fromarray(picture).save(tmp_path / "in" / f"{number}-sharp.png")
+        Image.fromarray(cv2.GaussianBlur(picture, (0, 0), 5)).save(tmp_path / "in" / f"{number}-soft.jpg")
+    run_example("sharp-film", input=tmp_path / "in", output=tmp_path / "out.mkv", rows=120, columns=160)
+    with av.open(str(tmp_path / "out.mkv")) as film:
+        assert film.streams.video[0].average_rate == 2
+        found = np.stack([each.to_ndarray(format="rgb24") for each in film.decode(video=0)]).astype(int)
+    assert len(found) == 3
+    for frame, picture in zip(found, sharp, strict=True):
+        assert np.abs(frame - cv2.resize(picture, (160, 120), interpolation=cv2.INTER_AREA)).mean() < 12
+    rows = [row.split(",") for row in (tmp_path / "out.mkv.csv").read_text().splitlines()[1:]]
+    assert [name for name, _ in rows] == ["0-sharp", "0-soft", "1-sharp", "1-soft", "2-sharp", "2-soft"]
+    assert all((float(sharpness) >= 100) == name.endswith("sharp") for name, sharpness in rows)
+
+
+@needs_ffmpeg
 def test_a_film_keeps_only_what_moves(tmp_path):
     background = cv2.resize(data.coffee(), (320, 240))
     frames = np.stack([background] * 40)
