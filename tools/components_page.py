@@ -15,7 +15,7 @@ SUBJECTS = {
     "Films": "read-film write-film moving motion keep-if lay-over relay",
     "Colours": "grey channel yuv-to-rgb lab lab-with-statistics idct to-floats to-bytes mask",
     "Neighbourhoods": "blur convolve convolve:float32 edges local-binary-pattern border",
-    "Sizes and places": "resize shrink rotate affine crop",
+    "Sizes and places": "resize shrink rotate rotate:float32 affine affine:float32 crop",
     "Two pictures and more": "maximum maximum:float32 greatest greatest:float32 blend difference keep-where",
     "Figures of pictures": "sharpness means colour-moments shares area total mark",
     "Sounds and radio": "read-sound write-sound iq-samples iq-bytes mono overlap overlap:complex64 fir fir:complex64 fft spectrum spectrum:complex64 waterfall",

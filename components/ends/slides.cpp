@@ -1,5 +1,6 @@
 // Slides: TIFF files that are read and written a tile at a time, so that they may be larger than memory.
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <tuple>
 
@@ -160,9 +161,10 @@ struct WriteSlide {
         for (std::size_t i = 0; i < shape.rows; ++i)
             std::ranges::copy(rows_of(read).row(i),
                               padded_.begin() + static_cast<std::ptrdiff_t>(i * cut_.tile_columns * channels_));
+        errno = 0;
         if (TIFFWriteTile(tiff_->get(), padded_.data(), static_cast<std::uint32_t>(first_column),
                           static_cast<std::uint32_t>(first_row), 0, 0) < 0)
-            tiff_->refuse("written");
+            refuse_written();
         ++written_;
     }
     void finish() {
@@ -170,12 +172,19 @@ struct WriteSlide {
             throw UsageError("of the slide '" + path.get() + "' " + std::to_string(written_) +
                              " tiles came, and it has " + std::to_string(cut_.down() * cut_.across()) +
                              ": it is not written");
-        tiff_->finish();
+        errno = 0;
+        if (TIFFFlush(tiff_->get()) != 1) refuse_written();
         tiff_ = nullptr;
         file_->put_in_place();
     }
 
   private:
+    /// libtiff does not say what the system said.
+    [[noreturn]] void refuse_written() const {
+        if (const int error = errno; error == ENOSPC || error == EFBIG || error == EDQUOT || error == EIO)
+            file_->refuse(error);
+        tiff_->refuse("written");
+    }
     void open(std::size_t channels) {
         if (channels != 1 && channels != 3)
             throw UsageError("tiles have 1 or 3 channels, not " + std::to_string(channels));

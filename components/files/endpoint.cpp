@@ -1,9 +1,11 @@
 #include "components/files/endpoint.hpp"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -235,7 +237,16 @@ void Endpoint::write(std::span<const std::byte> from) {
 
 void Endpoint::finish() {
     if (file_ != nullptr) return file_->put_in_place();
-    if (socket_ && direction_ == Direction::write) shutdown(descriptor_, SHUT_WR);
+    if (!socket_ || direction_ != Direction::write) return;
+    shutdown(descriptor_, SHUT_WR);
+    // What the system has taken may still be on its way to somebody who has closed meanwhile.
+    for (const auto until = std::chrono::steady_clock::now() + patience_;;) {
+        int error = 0, left = 0;
+        socklen_t size = sizeof error;
+        if (getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0)
+            refuse("takes no more bytes", error);
+        if (ioctl(descriptor_, SIOCOUTQ, &left) != 0 || left == 0 || !retry(until)) return;
+    }
 }
 
 }  // namespace penstock::components
