@@ -12,7 +12,7 @@ SUBJECTS = {
     "Arrays": "read-array:* write-array:*",
     "Pictures in files": "decode-picture encode-picture",
     "Slides, tiles and mosaics": "read-slide write-slide cut assemble assemble:float32 place",
-    "Films": "read-film write-film moving motion keep-if lay-over relay",
+    "Films": "read-film write-film h264-encode moving motion keep-if lay-over relay",
     "Colours": "grey channel yuv-to-rgb lab lab-with-statistics idct to-floats to-bytes mask",
     "Neighbourhoods": "blur convolve convolve:float32 edges local-binary-pattern border",
     "Sizes and places": "resize shrink rotate rotate:float32 affine affine:float32 crop",

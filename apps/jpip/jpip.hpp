@@ -118,9 +118,9 @@ struct Decode {
     JpegDecoder decoder_;
 };
 
-/// The files of a frame of all 16 films to a mosaic, by 16 chains of jobs: one decodes some rows of a file into the local
-/// store, the next makes them smaller, into the film's tile, and so on. So no decoded frame ever lies in main memory.
-/// Files of later frames may have come before.
+/// The files of a frame of all 16 films to a mosaic, by 16 chains of jobs: one decodes some rows of a file into the
+/// local store, the next makes them smaller, into the film's tile, and so on. So no decoded frame ever lies in main
+/// memory. Files of later frames may have come before.
 struct Mosaic {
     static constexpr bool may_be_copied = true;
     Input<std::uint8_t> jpeg{"jpeg"};

@@ -44,8 +44,8 @@ class JpegDecoder {
     /// The same into what `room` gives for a picture of that size, so that the header is read once only.
     void decode(std::span<const std::uint8_t> jpeg, const std::function<view<std::uint8_t, 2>(PictureSize)>& room,
                 int divisor = 1);
-    /// In pieces, for a picture that is used as it comes: reads the header, and gives the whole size. The picture's bytes
-    /// stay until its last row was read, or the next picture is begun.
+    /// In pieces, for a picture that is used as it comes: reads the header, and gives the whole size. The picture's
+    /// bytes stay until its last row was read, or the next picture is begun.
     PictureSize begin(std::span<const std::uint8_t> jpeg, int divisor = 1);
     /// The next rows of that picture, as many as `rgb` has. Throws JpegError; UsageError for more than are left.
     void next_rows(view<std::uint8_t, 2> rgb);
