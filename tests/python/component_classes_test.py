@@ -154,7 +154,7 @@ def test_a_filter_of_the_program_is_used_by_name(tmp_path, both):
     known = {each["name"]: each for each in _core.components()}
     assert known["test:scaled"]["documentation"] == "Multiplies each value."
     assert known["test:scaled"]["origin"] == "this program"
-    assert known["test:scaled"]["settings"] == [("factor", 2.0, "times", 0.0, 10.0)]
+    assert known["test:scaled"]["settings"] == [("factor", 2.0, "times", 0.0, 10.0, [], "")]
     assert known["test:kept"]["documentation"] == "Keeps what comes."
     body = (
         '<component name="numbers" class="numbers"><set name="count" value="3"/></component>\n'
