@@ -111,7 +111,7 @@ class Agent final : public Site {
                     const auto [deaths, all] = unpacked<Replaced>(payload);
                     std::vector<FarRun::Seen> seen;
                     for (const auto& [stream, orders] : all) seen.push_back({stream, orders});
-                    run->second->set_wire(about.site, wires_[about.site]);
+                    run->second->set_wire(about.site, wire_to(about.site));
                     run->second->recover(about.site, seen, static_cast<int>(deaths));
                 }
                 break;
@@ -155,12 +155,21 @@ class Agent final : public Site {
     /// Under the lock.
     void join(const Peers& peers) {
         for (const auto& [site, generation, address] : peers) {
-            if (site == invitation_.site) continue;
-            const auto known = wires_.find(site);
-            if (known != wires_.end() && known->second->generation >= generation) continue;
-            wires_[site] = site < invitation_.site ? endpoint.dial(site, generation, wire::Address::of_text(address))
-                                                   : endpoint.expect(site, generation);
+            auto& known = peers_[site];
+            if (known.first < generation) known = {generation, address};
         }
+    }
+
+    /// The endpoint's thread, under the lock. Nodes that no stream joins need not reach one another: a wire is made for
+    /// the first run that needs it.
+    std::shared_ptr<wire::Wire> wire_to(wire::Site site) {
+        if (site == 0) return program_;
+        const auto& [generation, address] = peers_[site];
+        auto& known = wires_[site];
+        if (known == nullptr || known->generation < generation)
+            known = site < invitation_.site ? endpoint.dial(site, generation, wire::Address::of_text(address))
+                                            : endpoint.expect(site, generation);
+        return known;
     }
 
     Machine& machine() {
@@ -186,10 +195,12 @@ class Agent final : public Site {
             {
                 const std::lock_guard guard(lock_);
                 run.state = std::move(state);
-                run.state->far->set_wire(0, program_);
-                for (const auto site : run.state->far->peers())
-                    run.state->far->set_wire(site, site == 0 ? program_ : wires_[site]);
             }
+            endpoint.call([&] {
+                const std::lock_guard guard(lock_);
+                run.state->far->set_wire(0, program_);
+                for (const auto site : run.state->far->peers()) run.state->far->set_wire(site, wire_to(site));
+            });
             say(*program_, Control::ready, {.run = run.number});
         } catch (const std::exception& error) {
             const std::string text = said_by(error);
@@ -267,6 +278,7 @@ class Agent final : public Site {
 
     std::mutex lock_;  ///< of what follows
     std::condition_variable changed_;
+    std::map<wire::Site, std::pair<std::uint32_t, std::string>> peers_;  ///< generation and address
     std::map<wire::Site, std::shared_ptr<wire::Wire>> wires_;
     std::map<std::uint32_t, std::unique_ptr<AgentRun>> parts_;
     std::optional<std::string> next_;
