@@ -1,7 +1,8 @@
 // Kernels: those of the gallery for 1..N processors, those of images against OpenCV, scikit-image and SciPy.
 //
 // The gallery's: serial, threaded by hand, OpenMP, SciPy, tagged calls on the papers' tiles, and on parts that the
-// runtime chooses (split). What is done by hand is done with tiles and with bands where it is not plain which is faster.
+// runtime chooses (split). What is done by hand is done with tiles and with bands where it is not plain which is
+// faster.
 //
 // Sizes are those of the gallery. All but SciPy call the same kernels, and what they computed is compared bit for bit.
 #include <algorithm>

@@ -50,7 +50,7 @@ struct Node {
     int site = 0;                  ///< from 1
     std::uint32_t generation = 1;  ///< which agent of it: from 1
     std::string name{};            ///< "decoders.2"
-    NodeNeeds needs{};
+    NodeNeeds needs{};             ///< what it must have
 };
 
 /// What starts agents, and knows when they end. One is written for each system that has machines to give.
@@ -73,8 +73,9 @@ enum class Encryption {
     none,  ///< both ends are authenticated when they connect, and nothing is encrypted or protected after that
 };
 
+/// Which nodes a cluster has, who starts them, and how long it waits for them.
 struct ClusterOptions {
-    std::vector<Nodes> nodes{};
+    std::vector<Nodes> nodes{};  ///< groups, by whose names filters are placed
     /// "local": agents are processes of this machine. "hand": people start them, each with the invitation that is
     /// printed (docs/nodes.md).
     std::string engine = "local";
@@ -87,7 +88,7 @@ struct ClusterOptions {
     std::string listen{};
     /// The address by which agents reach it, where that is another one (a forwarded port). Empty: the same.
     std::string reached_at{};
-    Encryption encryption = Encryption::tls;
+    Encryption encryption = Encryption::tls;  ///< of wires over TCP
     /// How long a node that does not answer is waited for, before it counts as dead.
     std::chrono::milliseconds patience{15'000};
     /// How long nodes may take to be there.
@@ -104,13 +105,14 @@ struct ClusterOptions {
 
 /// What goes where when a graph is split over a cluster.
 struct Split {
+    /// What one node has.
     struct Part {
         std::string node;                  ///< "program", or "decoders.2"
         std::vector<std::string> filters;  ///< "decode.0" for a copy of several
     };
-    std::vector<Part> parts;
+    std::vector<Part> parts;             ///< the program's own first
     std::vector<StreamDescription> cut;  ///< streams between nodes
-    std::string text() const;
+    std::string text() const;            ///< for people, a line each
 };
 
 /// Agents, and the wires to them. Several graphs may run on it, one after the other or at once.
@@ -130,18 +132,22 @@ class Cluster {
     std::vector<Node> nodes() const;
     /// The process of the agent of each node, on its machine. For tests and for who looks.
     struct Agent {
-        std::string node;
-        std::string host;
-        int process = 0;
-        std::uint32_t generation = 0;
+        std::string node;              ///< "decoders.2"
+        std::string host;              ///< name of its machine
+        int process = 0;               ///< its number there
+        std::uint32_t generation = 0;  ///< from 1
     };
+    /// Those that run now.
     std::vector<Agent> agents() const;
     /// What would go where. Throws GraphError.
     Split split(const GraphBuilder& graph) const;
     /// Connections to this program that were refused: a wrong secret, an old generation, and others.
     struct Refusals {
-        std::uint64_t wrong_secret = 0, old_generation = 0, others = 0;
+        std::uint64_t wrong_secret = 0;    ///< who does not know it
+        std::uint64_t old_generation = 0;  ///< agents in whose place another one is
+        std::uint64_t others = 0;          ///< garbage, other versions
     };
+    /// So far.
     Refusals refused() const;
     /// Times that a node took the place of a dead one.
     std::uint64_t replaced() const;

@@ -79,22 +79,23 @@ typedef struct penstock_setting {
 
 /* An event output: messages outside the streams, which an application gives names and rules. */
 typedef struct penstock_event_output {
-    const char* name;
+    const char* name; /* as files write it */
     int kind; /* of its values: PENSTOCK_BOOLEAN to PENSTOCK_TEXT */
 } penstock_event_output;
 
+/* What travels with a buffer. */
 typedef struct penstock_tags {
     uint64_t sequence; /* number in the stream of the source */
-    uint64_t time;
-    uint64_t user[2];
+    uint64_t time;     /* of the source */
+    uint64_t user[2];  /* of your own */
 } penstock_tags;
 
 /* A buffer while a function of the filter runs. What was read or made and not written goes back when it returns. */
 typedef struct penstock_buffer {
-    const void* values;
+    const void* values; /* to be read */
     size_t count; /* of values, in all dimensions */
-    size_t dimensions;
-    size_t extents[3];
+    size_t dimensions; /* 1 to 3 */
+    size_t extents[3]; /* as many as there are dimensions */
     penstock_tags tags; /* those that it came with */
     size_t number;      /* the program's */
 } penstock_buffer;
@@ -106,8 +107,9 @@ typedef struct penstock_firing penstock_firing;
 struct penstock_firing {
     /* Takes the oldest buffer. 0: none waits. */
     int (*read)(penstock_firing* firing, size_t input, penstock_buffer* buffer);
-    /* Buffers that wait; whether no more will come. */
+    /* Buffers that wait. */
     size_t (*waiting)(penstock_firing* firing, size_t input);
+    /* Will no more come? */
     int (*ended)(penstock_firing* firing, size_t input);
     /* The values of a buffer, to be written: `values` of it from now on. One that others read too is copied first. */
     void* (*edit)(penstock_firing* firing, penstock_buffer* buffer);
@@ -129,41 +131,46 @@ struct penstock_firing {
     int (*fail)(penstock_firing* firing, const char* message);
 };
 
+/* A class of filters. */
 typedef struct penstock_class {
     const char* name;          /* a letter, then letters, digits, '-', '_' and ':' */
     const char* documentation; /* one line */
-    const penstock_port* inputs;
-    size_t input_count;
-    const penstock_port* outputs;
-    size_t output_count;
-    const penstock_setting* settings;
-    size_t setting_count;
-    const penstock_event_output* event_outputs;
-    size_t event_output_count;
+    const penstock_port* inputs;                /* in the order of their numbers */
+    size_t input_count;                         /* of `inputs` */
+    const penstock_port* outputs;               /* the same */
+    size_t output_count;                        /* of `outputs` */
+    const penstock_setting* settings;           /* the same */
+    size_t setting_count;                       /* of `settings` */
+    const penstock_event_output* event_outputs; /* the same */
+    size_t event_output_count;                  /* of `event_outputs` */
     int may_be_copied; /* several copies may run at once */
     int on_any_input;  /* fires when any of its inputs has a buffer, not all */
 
     /* What a filter keeps, made before its first function is called, and given to all of them. NULL: nothing, or it cannot be made. create() and
      * destroy() come together, or neither. */
     void* (*create)(const struct penstock_class* of);
+    /* Ends it. */
     void (*destroy)(void* filter);
     /* Each firing. A filter without inputs is a source: it is fired until it returns PENSTOCK_ENDED. */
     int (*fire)(void* filter, penstock_firing* firing);
-    /* When the run begins, and behind the last firing; both may write. */
+    /* When the run begins; may write. */
     int (*start)(void* filter, penstock_firing* firing);
+    /* Behind the last firing; may write. */
     int (*finish)(void* filter, penstock_firing* firing);
     /* A message outside the streams, between firings; also those to the whole graph, whatever they are called. */
     int (*event)(void* filter, penstock_firing* firing, const char* name, const penstock_value* value);
     /* For filters in worker processes: writes what a filter keeps to `to`, if it fits in `room` bytes, and returns how many it needs; called behind
      * each firing. load() puts it into another filter, made in another process; start() is called behind it. Both, or neither. */
     size_t (*save)(void* filter, void* to, size_t room);
+    /* The other half of save(). */
     int (*load)(void* filter, const void* from, size_t bytes);
 } penstock_class;
 
+/* What a library offers. */
 typedef struct penstock_library {
     uint32_t interface_version; /* PENSTOCK_COMPONENT_INTERFACE */
-    const penstock_class* classes;
-    size_t class_count;
+    const penstock_class* classes; /* all of them */
+    size_t class_count;            /* of `classes` */
 } penstock_library;
 
 /* Exported by the library, and called once when it is loaded. */

@@ -115,8 +115,8 @@ struct MachineOptions {
     /// none.
     std::string budget{};
     /// How long an idle target, or a thread that waits, spins before it sleeps: about as long as waking it takes
-    /// (`./bench null-task`, rows "asleep"). With more of them than processors at most 20 us. A target to which work came
-    /// again and again within ten times as long spins for so long: loops and runs in a row find it awake.
+    /// (`./bench null-task`, rows "asleep"). With more of them than processors at most 20 us. A target to which work
+    /// came within ten times as long spins twice that long for the next: loops and runs in a row find it awake.
     std::chrono::nanoseconds spin{50'000};
     /// Bytes of each target's local store; 0: half of its L2 cache.
     std::size_t local_store = 0;

@@ -26,7 +26,7 @@ namespace penstock {
 /// An argument that each part gets as a whole.
 template <class Argument>
 struct Whole {
-    Argument argument;
+    Argument argument;  ///< in(...)
 };
 template <class Argument>
 Whole<Argument> whole(Argument argument) {
@@ -39,8 +39,8 @@ Whole<Argument> whole(Argument argument) {
 /// An argument of which each part reads `more` items behind its own, which are the next part's.
 template <class Argument>
 struct Overlapping {
-    Argument argument;
-    std::size_t more;
+    Argument argument;  ///< in(...)
+    std::size_t more;   ///< items
 };
 template <class Argument>
 Overlapping<Argument> overlapping(Argument argument, std::size_t more) {
@@ -62,8 +62,10 @@ inline constexpr bool is_whole = false;
 template <class T>
 inline constexpr bool is_whole<Whole<T>> = true;
 
+/// Items from `begin` to before `end`.
 struct Part {
-    std::size_t begin, end;
+    std::size_t begin;  ///< the first
+    std::size_t end;    ///< behind the last
 };
 
 template <class T>
@@ -89,9 +91,9 @@ view<T, Rank> cut(const view<T, Rank>& values, Part part) {
 /// What is known of all arguments before they are cut.
 struct Split {
     std::size_t items = ~std::size_t{0};  ///< the least of the extents
-    std::size_t bytes = 0;
-    int arguments = 0;
+    std::size_t bytes = 0;                ///< of all that is cut
 
+    /// Takes note of an argument.
     template <class Argument>
     void count(const Argument& argument) {
         if constexpr (tagging::is_tagged<Argument>) {
@@ -99,15 +101,16 @@ struct Split {
                           "penstock: a list of pieces cannot be split; issue a call for each piece");
             items = std::min(items, extent(argument.value));
             bytes += argument.value.size() * sizeof(*argument.value.data());
-            ++arguments;
         }
     }
+    /// Throws UsageError where its extent does not fit.
     template <class Argument>
     void check(const Argument& argument, int number) const {
         if constexpr (tagging::is_tagged<Argument>) check_extent(extent(argument.value), 0, number);
         else if constexpr (is_overlapping<Argument>)
             check_extent(extent(argument.argument.value), argument.more, number);
     }
+    /// What a part gets of it.
     template <class Argument>
     auto part_of(const Argument& argument, Part part) const {
         if constexpr (tagging::is_tagged<Argument>) return part_with(argument, part, 0);
@@ -120,6 +123,7 @@ struct Split {
         constexpr std::size_t least_bytes = 8 * 1024;
         return std::max<std::size_t>(1, std::min({workers, items, bytes / least_bytes}));
     }
+    /// The first item of a part.
     std::size_t begin(std::size_t part, std::size_t parts) const {
         const std::size_t step = items >= 64 * 64 ? 64 : 1;
         return part == parts ? items : part * (items / parts) / step * step;
@@ -147,10 +151,10 @@ struct Split {
 
 /// Calls f with parts of the arguments: the first dimension of each tagged one is cut, among the targets and the
 /// calling thread; scalars and whole() arguments go to every part. Returns when all have run. f must give the same
-/// values for a part as it gives for these elements of all. The shortest argument says how many items there are, and the others hold
-/// a multiple of that, which stays together (a span of rows x columns values beside one of rows). Little work is not
-/// cut. Throws UsageError for extents that do not fit, what call() throws, and the first TaskFailed when all parts have
-/// ended. Costs a call and a wait for each part.
+/// values for a part as it gives for these elements of all. The shortest argument says how many items there are, and
+/// the others hold a multiple of that, which stays together (a span of rows x columns values beside one of rows).
+/// Little work is not cut. Throws UsageError for extents that do not fit, what call() throws, and the first TaskFailed
+/// when all parts have ended. Costs a call and a wait for each part.
 template <auto f, class... Arguments>
 void split(Machine& machine, Arguments... arguments) {
     static_assert((tagging::is_tagged<Arguments> || ...),
