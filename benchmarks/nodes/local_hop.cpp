@@ -1,5 +1,6 @@
 // A hop inside the machine, batch by batch as standard input asks, so that two builds of Penstock can be compared in
-// turn: `bench nodes` runs this one, and the one that PENSTOCK_HOP_BEFORE names, which was built against an earlier version:
+// turn: `bench nodes` runs this one, and the one that PENSTOCK_HOP_BEFORE names, which was built against an earlier
+// version:
 //
 //     c++ -std=c++20 -O2 benchmarks/nodes/local_hop.cpp -IOLD/include OLD/build/release/src/libpenstock.a ...
 #include <chrono>
