@@ -18,21 +18,33 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// The program of this name in the PATH; empty: there is none.
+std::string in_path(const std::string& name) {
+    const char* const path = std::getenv("PATH");
+    const std::string folders = path == nullptr ? "" : path;
+    for (std::size_t begin = 0; begin <= folders.size();) {
+        const auto end = std::min(folders.find(':', begin), folders.size());
+        auto found = folders.substr(begin, end - begin) + "/" + name;
+        if (access(found.c_str(), X_OK) == 0) return found;
+        begin = end + 1;
+    }
+    return {};
+}
+
 std::vector<std::string> command_of(const ClusterOptions& options) {
-    if (!options.agent.empty()) return options.agent;
+    if (!options.agent.empty()) {
+        auto command = options.agent;
+        if (command[0].find('/') == std::string::npos) command[0] = in_path(options.agent[0]);
+        if (command[0].empty())
+            throw UsageError("the program of ClusterOptions::agent, '" + options.agent[0] + "', is not in the PATH");
+        return command;
+    }
     if (is_own_agent()) return {std::filesystem::read_symlink("/proc/self/exe").string()};
     if (std::getenv(invitation_variable) != nullptr)
         throw UsageError(
             "this process was started as the agent of a cluster, and makes a cluster itself: call "
             "penstock::become_agent() before that, behind register_component()");
-    const char* const path = std::getenv("PATH");
-    std::string folders = path == nullptr ? "" : path;
-    for (std::size_t begin = 0; begin <= folders.size();) {
-        const auto end = std::min(folders.find(':', begin), folders.size());
-        const auto found = folders.substr(begin, end - begin) + "/penstock";
-        if (access(found.c_str(), X_OK) == 0) return {found, "agent"};
-        begin = end + 1;
-    }
+    if (const auto found = in_path("penstock"); !found.empty()) return {found, "agent"};
     throw UsageError(
         "there is no program to start as an agent: call penstock::become_agent() early in main, or say "
         "ClusterOptions::agent, or have `penstock` in the PATH");

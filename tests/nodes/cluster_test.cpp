@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 
 #include "nodes/filters.hpp"
 #include "penstock/components.hpp"
@@ -300,6 +301,14 @@ TEST(Cluster, a_graph_that_stands_still_on_all_nodes_is_reported) {
         EXPECT_NE(std::string(stall.what()).find("on node 'workers.0'"), std::string::npos) << stall.what();
         EXPECT_NE(std::string(stall.what()).find("'numbers' waits for room"), std::string::npos) << stall.what();
     }
+}
+
+TEST(Cluster, a_program_that_is_nowhere_is_named_and_one_in_the_path_is_found) {
+    auto options = small(1);
+    options.agent = {"no-such-program-anywhere"};
+    EXPECT_THROW(Cluster{options}, UsageError);
+    options.agent = {"env", std::filesystem::read_symlink("/proc/self/exe").string()};
+    EXPECT_EQ(Cluster{options}.agents().size(), 1u);
 }
 
 TEST(Cluster, a_program_that_is_no_agent_is_named) {
