@@ -17,6 +17,7 @@ ALLOWED = {
     "libhwloc": "BSD-3-Clause",
     "libpugixml": "MIT",
     "libjpeg": "IJG, BSD-3-Clause and Zlib",
+    "libpng16": "libpng-2.0",
     "libudev": "LGPL-2.1-or-later, a shared library that can be replaced",
     "libcap": "BSD-3-Clause or GPL-2.0, at the user's choice",
     "libxml2": "MIT",
@@ -27,7 +28,16 @@ ALLOWED = {
 }
 
 
-FOR_TESTS = {"libfftw3f": "GPL-2.0-or-later: this wheel is for tests only"}
+# A wheel of the working tree's own build has these too; it is for tests only, and leaves this system nowhere.
+FOR_TESTS = {
+    "libfftw3f": "GPL-2.0-or-later",
+    "libtiff": "libtiff",
+    "libjbig": "GPL-2.0-or-later",
+    "libLerc": "Apache-2.0",
+    "libdeflate": "MIT",
+    "libwebp": "BSD-3-Clause",
+    "libzstd": "BSD-3-Clause",
+}
 
 
 def package_of(name: str) -> str:

@@ -1,6 +1,7 @@
 # Set-up shared by ./demo, ./test, ./bench and .ci/run. Source it; it defines functions and does nothing by itself.
 #
-#   set_up            system packages, .venv, the package linked into .venv; quick and off-line when nothing changed
+#   set_up [all]      system packages, .venv, the package linked into .venv; quick and off-line when nothing changed. With `all`
+#                     also what only tests, benchmarks and the site want
 #   configure PRESET  configures build/PRESET, once
 #   build PRESET [TARGET...]
 
@@ -44,11 +45,12 @@ fingerprint() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
 
 # --- system packages
 
-# Names from tools/packages.txt: `packages needed` or `packages wanted`.
+# Names from tools/packages.txt: `packages needed`, `packages wanted`, or `packages all`: those that are wanted by anything.
 packages() {
     case $1 in
-        needed) sed -e 's/#.*//' -e '/^?/d' "$root/tools/packages.txt" ;;
+        needed) sed -e 's/#.*//' -e '/^[?+]/d' "$root/tools/packages.txt" ;;
         wanted) sed -n -e 's/#.*//' -e 's/^? *//p' "$root/tools/packages.txt" ;;
+        all) sed -n -e 's/#.*//' -e 's/^[?+] *//p' "$root/tools/packages.txt" ;;
     esac | tr -s '[:space:]' '\n' | sed '/^$/d'
 }
 
@@ -84,6 +86,7 @@ check_commands() {
         "by hand, and the counterparts of what tools/packages.txt lists."
 }
 
+# set_up_system wanted|all
 set_up_system() {
     if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
         check_commands
@@ -91,11 +94,11 @@ set_up_system() {
     fi
     local missing wanted name unavailable=() left_out=()
     mapfile -t missing < <(missing_packages $(packages needed))
-    mapfile -t wanted < <(missing_packages $(packages wanted))
+    mapfile -t wanted < <(missing_packages $(packages "$1"))
     # What was found impossible to install once is not tried again until the list changes.
     local skipped=$root/build/skipped-packages stamp
-    stamp=$(fingerprint "$root/tools/packages.txt")
-    if [ ${#missing[@]} -eq 0 ] && { [ ${#wanted[@]} -eq 0 ] || grep -qs "$stamp" "$skipped"; }; then return; fi
+    stamp="$1 $(fingerprint "$root/tools/packages.txt")"
+    if [ ${#missing[@]} -eq 0 ] && { [ ${#wanted[@]} -eq 0 ] || grep -qsxF "$stamp" "$skipped"; }; then return; fi
 
     if ! can_become_root; then
         [ ${#missing[@]} -gt 0 ] || return 0
@@ -110,13 +113,19 @@ set_up_system() {
         quietly "Installing ${missing[*]}" apt_install "${missing[@]}" ||
             die_with_log "apt could not install what is missing: ${missing[*]}. Is the network there?"
     fi
+    local offered=()
     for name in "${wanted[@]}"; do
-        if apt_offers "$name" && quietly "Installing $name" apt_install "$name"; then continue; fi
-        left_out+=("$name")
+        if apt_offers "$name"; then offered+=("$name"); else left_out+=("$name"); fi
     done
+    # All at once is quicker; one that cannot be installed keeps none of the others out.
+    if [ ${#offered[@]} -gt 0 ] && ! quietly "Installing ${offered[*]}" apt_install "${offered[@]}"; then
+        for name in "${offered[@]}"; do
+            quietly "Installing $name" apt_install "$name" || left_out+=("$name")
+        done
+    fi
     if [ ${#left_out[@]} -gt 0 ]; then
         say "Going on without ${left_out[*]} (apt could not install it): tools/packages.txt says what is left out."
-        mkdir -p "$root/build" && printf '%s\n' "$stamp" >"$skipped"
+        mkdir -p "$root/build" && printf '%s\n' "$stamp" >>"$skipped"
     fi
 }
 
@@ -126,6 +135,14 @@ system_python() {
     if [ -x /usr/bin/python3 ]; then echo /usr/bin/python3; else command -v python3; fi
 }
 
+# install_python_packages LIST
+install_python_packages() {
+    quietly "Installing the Python packages of $1 into .venv" \
+        "$python" -m pip install --disable-pip-version-check --no-input -r "$root/tools/$1" ||
+        die_with_log "pip could not install what tools/$1 lists. Is the network there?"
+}
+
+# set_up_python wanted|all
 set_up_python() {
     local base stamp wanted
     base=$(system_python)
@@ -134,9 +151,13 @@ set_up_python() {
     if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
         quietly "Making the virtual environment .venv" "$base" -m venv --clear "$root/.venv" ||
             die_with_log "Could not make .venv with $base."
-        quietly "Installing the Python packages into .venv" \
-            "$python" -m pip install --disable-pip-version-check --no-input -r "$root/tools/requirements.txt" ||
-            die_with_log "pip could not install what tools/requirements.txt lists. Is the network there?"
+        install_python_packages requirements.txt
+        printf '%s' "$wanted" >"$stamp"
+    fi
+    stamp=$root/.venv/tests-stamp
+    wanted=$(fingerprint "$root/tools/requirements-tests.txt")
+    if [ "$1" = all ] && [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+        install_python_packages requirements-tests.txt
         printf '%s' "$wanted" >"$stamp"
     fi
     # Links python/penstock and its command into .venv; CMake puts the extension module beside the sources.
@@ -155,8 +176,8 @@ set_up_python() {
 set_up() {
     mkdir -p "$root/build"
     : >"$log"
-    set_up_system
-    set_up_python
+    set_up_system "${1-wanted}"
+    set_up_python "${1-wanted}"
 }
 
 # --- the build
@@ -165,7 +186,7 @@ set_up() {
 configure() {
     local preset=$1 options=() wanted stamp=$root/build/$1/configure-stamp
     if [ "$preset" = release ]; then options=(-DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$python"); fi
-    wanted="$(fingerprint "$root/CMakePresets.json") ${options[*]-} $(missing_packages $(packages wanted) 2>/dev/null | tr '\n' ' ')"
+    wanted="$(fingerprint "$root/CMakePresets.json") ${options[*]-} $(missing_packages $(packages all) 2>/dev/null | tr '\n' ' ')"
     [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || [ ! -f "$root/build/$preset/build.ninja" ] || return 0
     (cd "$root" && quietly "Configuring build/$preset" cmake --fresh --preset "$preset" "${options[@]}") ||
         die_with_log "CMake could not configure build/$preset."

@@ -2,8 +2,10 @@
 
 - What stands behind a line `// ---- for ...`, up to the end of its part of the class, is not for users.
 - A function without a comment has that of the overload before it.
-- What every range has, constructors of errors, moves and comparisons of all members are what they always are.
-- In C, comments are plain: above a line, or behind it.
+- What every range has, constructors of errors, moves and comparisons of all members are what they always are. So is a name, and a member that is
+  called as its type is.
+- Members that are declared together share the comment behind them.
+- In C, comments are plain: above a line, or behind it. A pointer and its count are an array.
 """
 
 import re
@@ -21,6 +23,30 @@ RANGE = {
 }  # fmt: skip
 TYPES = re.compile(r"^\s*using (?:value_type|element_type) =")
 COMPARISON = re.compile(r"^\s*(?:friend )?bool operator==\(.*= default;")
+NAME = re.compile(r"^\s*(?:std::string|const char\*) name(?:\{\})?;$")
+CALLED_AS_TYPE = re.compile(r"^\s*(?:\w+::)*([A-Z]\w+) (\w+)(?: = [\w:]+|\{\})?;$")
+TOGETHER = re.compile(r"^(\s*)([\w:]+) (\w+(?:, \w+)+);(\s*(?:///<|/\*\*<|/\*).*)$")
+OF_THE_LIBRARY = re.compile(r"^\s*static constexpr (?:bool belongs_to_the_program|std::uint64_t kind) =")
+
+
+def what_it_always_is(line: str) -> str:
+    """Of a member without a comment; empty where that is not known."""
+    if NAME.match(line):
+        return "Its name."
+    if (found := CALLED_AS_TYPE.match(line)) and re.sub(r"(?<!^)([A-Z])", r"_\1", found[1]).lower() == found[2]:
+        return f"See {found[1]}."
+    return ""
+
+
+def apart(lines: list[str]) -> list[str]:
+    """Members that are declared together, one a line, each with the comment behind them."""
+    made: list[str] = []
+    for line in lines:
+        if found := TOGETHER.match(line):
+            made += [f"{found[1]}{found[2]} {name};{found[4]}" for name in found[3].split(", ")]
+        else:
+            made.append(line)
+    return made
 
 
 def cpp(lines: list[str]) -> list[str]:
@@ -41,8 +67,12 @@ def cpp(lines: list[str]) -> list[str]:
             if found := ERROR.match(line):
                 error = found[1]
             function = found[1] if (found := FUNCTION.match(line)) else ""
-            if not comment and "///<" not in line:
-                if MOVE.match(line):
+            if OF_THE_LIBRARY.match(line):
+                line = f"/// @cond\n{line}\n/// @endcond"
+            elif not comment and "///<" not in line:
+                if always := what_it_always_is(line):
+                    made.append(f"/// {always}")
+                elif MOVE.match(line):
                     made.append("/// Moves it.")
                 elif COMPARISON.match(line):
                     made.append("/// Equal when all members are.")
@@ -70,11 +100,13 @@ def heads(made: list[str]) -> int:
 
 
 def c(lines: list[str]) -> list[str]:
+    lines = [f"/** Its name. */ {line}" if NAME.match(line) else line for line in lines]
     text = re.sub(r"(?m)^(\s*)/\* ", r"\1/** ", "\n".join(lines))
+    text = re.sub(r"(?m)^(\s*const \w+\* (\w+?)e?s;)\n(\s*size_t \2_count;)$", r"\1 /* the first of them */\n\3 /* how many */", text)
     return re.sub(r"(?m)^([^/\n]*\S[^/\n]*)/\* ", r"\1/**< ", text).split("\n")
 
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
     lines = path.read_text().split("\n")
-    sys.stdout.write("\n".join(c(lines) if path.suffix == ".h" else cpp(lines)))
+    sys.stdout.write("\n".join(c(apart(lines)) if path.suffix == ".h" else cpp(apart(lines))))

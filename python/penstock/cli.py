@@ -10,7 +10,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from penstock import __version__, _core, watching, written
+from penstock import __version__, _core, component_classes, watching, written
 from penstock.applications import whole
 from penstock.errors import Error, UsageError
 from penstock.interruptions import INTERRUPTED
@@ -91,7 +91,7 @@ def agent(
             console.print("The invitation, which the program has printed as one line:")
         invitation = sys.stdin.readline()
     for path in library or []:
-        load_components(path)
+        component_classes.load_components(path)
     for module in load or []:
         importlib.import_module(module)
     raise typer.Exit(_core.run_agent(invitation.strip()))
