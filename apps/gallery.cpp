@@ -56,13 +56,13 @@ std::vector<App::Text> texts_of_h264() {
 }  // namespace
 
 std::span<const App> gallery() {
-    const std::vector<std::string> split{"serial", "hand", "tagged", "split"};
+    const std::vector<std::string> split{"serial", "hand", "split", "tagged"};
     static const App apps[] = {
         {"saxpy", "y := a x + y: contiguous parts of long vectors", split, saxpy::run},
         {"sgemv", "y := alpha A x + beta y: rows of a matrix, one vector that all tasks read", split, sgemv::run},
         {"addition",
          "sum of two matrices in strided tiles; in streams of rows, and of large buffers",
-         {"serial", "hand", "rows", "large", "tagged", "split"},
+         {"serial", "hand", "rows", "large", "split", "tagged"},
          addition::run},
         {"conv2d", "a dense filter over an image, in strided tiles with a halo", split, conv2d::run},
         {"lu",

@@ -89,10 +89,10 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
         {"rows", reset(by_rows), [&] { return in_streams(by_rows, 1); }},
         {"large", reset(by_large),
          [&] { return in_streams(by_large, std::max<std::size_t>(1, large_bytes / (columns * sizeof(float)))); }},
-        {"tagged", reset(by_tasks),
-         [&] { return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); }); }},
         {"split", reset(by_parts),
-         [&] { return seconds_of([&] { split(matrix(a), matrix(b), matrix(by_parts), machine); }); }}};
+         [&] { return seconds_of([&] { split(matrix(a), matrix(b), matrix(by_parts), machine); }); }},
+        {"tagged", reset(by_tasks),
+         [&] { return seconds_of([&] { tagged(matrix(a), matrix(b), matrix(by_tasks), tiling, machine); }); }}};
 
     RunResult result;
     result.app = "addition";

@@ -128,18 +128,18 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     };
     const Way ways[] = {{"serial", by_one.reset(), [&] { return seconds_of(run_serial); }},
                         {"hand", by_hand.reset(), run_hand},
-                        {"tagged",
-                         [&] {
-                             by_tasks.reset()();
-                             wake(machine);
-                         },
-                         [&] { return seconds_of(run_tagged); }},
                         {"split",
                          [&] {
                              by_parts.reset()();
                              wake(machine);
                          },
-                         [&] { return seconds_of(run_split); }}};
+                         [&] { return seconds_of(run_split); }},
+                        {"tagged",
+                         [&] {
+                             by_tasks.reset()();
+                             wake(machine);
+                         },
+                         [&] { return seconds_of(run_tagged); }}};
 
     RunResult result;
     result.app = "conv2d";

@@ -81,6 +81,12 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {
         {"serial", reset(by_one), [&] { return seconds_of([&] { serial(x.span(), by_one.span(), factor); }); }},
         {"hand", reset(by_hand), [&] { return hand(x.span(), by_hand.span(), factor, team); }},
+        {"split",
+         [&] {
+             reset(by_parts)();
+             wake(machine);
+         },
+         [&] { return seconds_of([&] { split(x.span(), by_parts.span(), factor, machine); }); }},
         {"tagged",
          [&] {
              reset(by_tasks)();
@@ -88,13 +94,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
          },
          [&] {
              return seconds_of([&] { tagged(x.span(), by_tasks.span(), factor, settings.block_columns, machine); });
-         }},
-        {"split",
-         [&] {
-             reset(by_parts)();
-             wake(machine);
-         },
-         [&] { return seconds_of([&] { split(x.span(), by_parts.span(), factor, machine); }); }}};
+         }}};
 
     RunResult result;
     result.app = "saxpy";

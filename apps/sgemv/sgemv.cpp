@@ -99,6 +99,12 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     const Way ways[] = {
         {"serial", reset(by_one), [&] { return seconds_of([&] { serial(a.span(), x.span(), by_one.span()); }); }},
         {"hand", reset(by_hand), [&] { return hand(a.span(), x.span(), by_hand.span(), team); }},
+        {"split",
+         [&] {
+             reset(by_parts)();
+             wake(machine);
+         },
+         [&] { return seconds_of([&] { split(a.span(), x.span(), by_parts.span(), machine); }); }},
         {"tagged",
          [&] {
              reset(by_tasks)();
@@ -106,13 +112,7 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
          },
          [&] {
              return seconds_of([&] { tagged(a.span(), x.span(), by_tasks.span(), settings.block_rows, machine); });
-         }},
-        {"split",
-         [&] {
-             reset(by_parts)();
-             wake(machine);
-         },
-         [&] { return seconds_of([&] { split(a.span(), x.span(), by_parts.span(), machine); }); }}};
+         }}};
 
     RunResult result;
     result.app = "sgemv";

@@ -75,7 +75,7 @@ def test_an_error_of_penstock_is_one_line_and_exit_status_2(monkeypatch, capsys)
     monkeypatch.setattr("sys.argv", ["penstock", "run", "nothing"])
     with pytest.raises(SystemExit) as caught:
         cli.main()
-    assert caught.value.code == 2 and "gallery" in capsys.readouterr().out
+    assert caught.value.code == 2 and "gallery" in capsys.readouterr().err
 
 
 def test_the_demo_analyses_a_tissue_filters_a_photograph_factors_a_matrix_and_writes_one_file(tmp_path):
@@ -111,7 +111,7 @@ def test_what_others_named_is_told_as_it_is(tmp_path, monkeypatch, capsys):
         monkeypatch.setattr("sys.argv", ["penstock", *command])
         with pytest.raises(SystemExit) as caught:
             cli.main()
-        told = capsys.readouterr().out
+        told = capsys.readouterr().err
         assert caught.value.code == 2 and re.search(r"\[/x\]|\[/b\]", told), told
 
 
@@ -139,7 +139,7 @@ def test_a_file_for_which_there_is_no_room_is_named(tmp_path, monkeypatch, capsy
         monkeypatch.setattr("sys.argv", ["penstock", *map(str, command)])
         with pytest.raises(SystemExit) as caught:
             cli.main()
-        assert caught.value.code == 2 and "No space left on device: '/dev/full'" in capsys.readouterr().out
+        assert caught.value.code == 2 and "No space left on device: '/dev/full'" in capsys.readouterr().err
 
 
 def test_arguments_that_are_no_text_are_told(both, monkeypatch, capsys):

@@ -52,7 +52,7 @@ def test_top_of_a_name_that_nobody_has_says_what_to_do(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["penstock", "top", "nosuch", "--once"])
     with pytest.raises(SystemExit) as caught:
         cli.main()
-    said = capsys.readouterr().out
+    said = capsys.readouterr().err
     assert caught.value.code == 2 and "PENSTOCK_NAME=nosuch" in said and "refused" not in said
 
 

@@ -126,7 +126,7 @@ def test_an_application_runs_in_worker_processes_where_it_or_the_command_says_so
     asks = written(tmp_path, FIRST.replace('class="sum"', 'class="sum" isolation="process"'))
     assert penstock("run", asks, "--targets", 1).stdout == "9900\n"
     refused = penstock("run", asks, "--isolation", "thread")
-    assert refused.returncode == 2 and "worker processes" in refused.stdout
+    assert refused.returncode == 2 and "worker processes" in refused.stderr
     assert penstock("run", asks, "--targets", 0).returncode == 2
     assert penstock("run", asks, "--isolation", "island").returncode == 2
     profile = tmp_path / "sums.profile"

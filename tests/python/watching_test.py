@@ -136,7 +136,7 @@ def test_a_name_under_which_nothing_runs_is_told_with_exit_status_2(monkeypatch,
         monkeypatch.setattr("sys.argv", ["penstock", *command])
         with pytest.raises(SystemExit) as caught:
             cli.main()
-        assert caught.value.code == 2 and "no graph runs under the name 'no-such-run'" in capsys.readouterr().out
+        assert caught.value.code == 2 and "no graph runs under the name 'no-such-run'" in capsys.readouterr().err
 
 
 def test_run_writes_the_graph_of_an_application_and_draw_reads_it(tmp_path, monkeypatch):

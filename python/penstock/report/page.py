@@ -177,7 +177,7 @@ def _picture(picture: Picture) -> str:
 
 
 WORDS = {
-    "serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls",
+    "serial": "one thread", "hand": "threaded by hand", "tagged": "tagged calls", "split": "one call, split",
     "streamed": "filters and streams", "streams": "filters and streams", "written": "filters, from XML",
     "serial 2d": "one thread, kernels turned", "streams 2d": "filters, kernels turned",
     "serial scaled": "one thread, scaled while decoding", "streams scaled": "filters, scaled while decoding", "rows": "streams of rows", "large": "streams of large buffers",
