@@ -63,6 +63,7 @@ TEST(StreamEventOutputs, events_reach_filters_and_listeners_under_their_names) {
 }
 
 TEST(StreamEventOutputs, from_worker_processes_too) {
+    SKIP_WITHOUT_PROCESSES();
     Machine machine{processes::workers(2)};
     tell_and_hear(machine);
 }

@@ -175,6 +175,7 @@ TEST(StreamJobs, chains_on_tiles_and_what_comes_then_give_what_a_loop_would) {
 }
 
 TEST(StreamJobs, the_same_in_worker_processes) {
+    SKIP_WITHOUT_PROCESSES();
     Machine machine{processes::workers(2)};
     EXPECT_EQ(right_ones(machine, 1, 20), 20);
     EXPECT_EQ(right_ones(machine, 2, 20), 20);
@@ -187,6 +188,7 @@ TEST(StreamJobs, tiles_of_the_jobs_that_wait_are_fetched_ahead) {
 }
 
 TEST(StreamJobs, a_job_that_fails_fails_its_firing) {
+    SKIP_WITHOUT_PROCESSES();
     Machine threads{{.targets = 2}}, alone{{.targets = 0}}, workers{processes::workers(1)};
     for (auto* const machine : {&threads, &alone, &workers}) {
         expect_failure<Failing>(*machine);

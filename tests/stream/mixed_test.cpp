@@ -52,6 +52,7 @@ struct Collect {
 }  // namespace
 
 TEST(StreamMixed, copies_of_one_filter_run_on_threads_and_in_worker_processes) {
+    SKIP_WITHOUT_PROCESSES();
     Machine machine(mixed());
     EXPECT_EQ(machine.targets(), 2);
     EXPECT_EQ(machine.all_targets(), 3);
@@ -75,6 +76,7 @@ TEST(StreamMixed, copies_of_one_filter_run_on_threads_and_in_worker_processes) {
 }
 
 TEST(StreamMixed, a_crash_takes_what_the_worker_has_and_nothing_else) {
+    SKIP_WITHOUT_PROCESSES();
     Machine machine(mixed());
     Graph graph;
     auto& numbers = graph.add<processes::Numbers>("numbers", {}, Value{300});
@@ -95,6 +97,7 @@ TEST(StreamMixed, a_crash_takes_what_the_worker_has_and_nothing_else) {
 }
 
 TEST(StreamMixed, tasks_go_to_the_class_that_is_named) {
+    SKIP_WITHOUT_PROCESSES();
     Machine machine(mixed());
     auto places = machine.array<std::int64_t>(2);
     constexpr auto where = [](std::span<std::int64_t> to) { to[0] = getpid(); };

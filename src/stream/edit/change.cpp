@@ -104,7 +104,7 @@ void Change::pass_order() {
             for (std::size_t i = 0; i < station.outlets.size(); ++i)
                 station.outlets[i]->order_matters = adjacency_.order_matters(filter.id, i);
         });
-        for (Station* const copy : crew)
+        for (Station* const copy : std::span(crew).subspan(1))  // which have not begun; the first fires already
             for (std::size_t i = 0; i < copy->outlets.size(); ++i)
                 copy->outlets[i]->order_offset = crew.front()->outlets[i]->order_offset;
     }
