@@ -29,13 +29,13 @@ void keep_stronger(view<const float, 2> response, view<float, 2> strongest) {
 
 }  // namespace
 
-std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result) {
+std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result, const TileSize& size) {
     const std::size_t rows = picture.extent(0), columns = picture.extent(1),
                       around = static_cast<std::size_t>(std::ceil(reach * widths.back()));
     std::vector<TileWindow> all;
-    for (std::size_t row = 0; row < rows; row += tile_rows) {
-        for (std::size_t column = 0; column < columns; column += tile_columns) {
-            const std::size_t high = std::min(tile_rows, rows - row), wide = std::min(tile_columns, columns - column),
+    for (std::size_t row = 0; row < rows; row += size.rows) {
+        for (std::size_t column = 0; column < columns; column += size.columns) {
+            const std::size_t high = std::min(size.rows, rows - row), wide = std::min(size.columns, columns - column),
                               top = row - std::min(row, around), left = column - std::min(column, around),
                               bottom = std::min(rows, row + high + around),
                               right = std::min(columns, column + wide + around);
@@ -65,7 +65,7 @@ const DenseJobs::TileChain& DenseJobs::chain(std::size_t angle, std::size_t rows
 }
 
 void DenseJobs::issue(Spread& tasks, std::size_t angle, view<const float, 2> picture, view<float, 2> strongest) {
-    for (const auto& [window, tile, at] : tiles_of(picture, strongest))
+    for (const auto& [window, tile, at] : tiles_of(picture, strongest, dense_tile))
         tasks.call(chain(angle, tile.extent(0), tile.extent(1)), in(window), out(tile), at);
 }
 
@@ -96,7 +96,7 @@ const SeparableJobs::TileChain& SeparableJobs::chain(const TileWindow& of) {
 }
 
 void SeparableJobs::issue(Spread& tasks, view<const float, 2> canvas, view<float, 2> strongest) {
-    for (const auto& each : tiles_of(canvas, strongest))
+    for (const auto& each : tiles_of(canvas, strongest, separable_tile))
         tasks.call(chain(each), in(each.window), out(each.tile), each.at.row);
 }
 

@@ -13,8 +13,12 @@
 
 namespace penstock::apps::edge {
 
-/// Rows and columns of a tile: a window of it and what lies between its jobs fit a local store.
-inline constexpr std::size_t tile_rows = 64, tile_columns = 128;
+/// Rows and columns of a tile: a window of it and what lies between its jobs fit a local store. Wide ones where what
+/// is smoothed beside a tile is smoothed again beside the next.
+struct TileSize {
+    std::size_t rows, columns;
+};
+inline constexpr TileSize dense_tile{64, 128}, separable_tile{32, 512};
 
 /// A tile in its window: the part of the picture that the kernels reach from it, as far as the picture goes.
 struct TileWindow {
@@ -24,7 +28,7 @@ struct TileWindow {
 };
 
 /// All tiles of a picture and of the result, which has its shape.
-std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result);
+std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result, const TileSize& size);
 
 /// Edge-2D. Kept by a filter as long as its firings.
 class DenseJobs {

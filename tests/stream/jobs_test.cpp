@@ -1,7 +1,12 @@
 // Jobs inside a firing: calls with tagged arguments, chains of them, and what comes then; in threads and in workers.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <functional>
+#include <set>
+#include <thread>
 
 #include "stream/processes_support.hpp"
 #include "tests/fetched_ahead.hpp"
@@ -141,6 +146,23 @@ struct FailingChain {
         out_.write(std::move(made));
     }
 };
+void note_thread(std::uint64_t& thread) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    thread = std::hash<std::thread::id>()(std::this_thread::get_id());
+}
+
+/// Which threads ran its jobs.
+struct Where {
+    Input<float> in_{"in"};
+    Spread tasks;
+    std::array<std::uint64_t, 8> found{};
+    std::set<std::uint64_t> threads;
+    void operator()() {
+        (void)in_.read();
+        for (auto& each : found) tasks.call<note_thread>(out(each));
+        tasks.then([this] { threads.insert(found.begin(), found.end()); });
+    }
+};
 struct Sink {
     Input<float> in{"in"};
     void operator()() { (void)in.read(); }
@@ -185,6 +207,19 @@ TEST(StreamJobs, tiles_of_the_jobs_that_wait_are_fetched_ahead) {
     Machine machine{{.targets = 1, .prefetch = Prefetch::always}};
     EXPECT_GT(tests::fetched_ahead(machine, [&] { right_ones(machine, 1, 40); }), 0u);
     EXPECT_GT(tests::chains(machine, [&] { right_ones(machine, 1, 40); }), 0u);
+}
+
+TEST(StreamJobs, are_shared_by_a_target_and_the_thread_that_waits_for_the_run) {
+    for (const int targets : {1, 2}) {
+        Machine machine{{.targets = targets}};
+        Graph graph;
+        auto& pictures = graph.add<Pictures>("pictures", {}, 20);
+        auto& where = graph.add<Where>("where");
+        graph.connect(pictures.out, where.in_);
+        auto run = graph.start(machine);
+        run.finish();
+        EXPECT_EQ(where.threads.size(), static_cast<std::size_t>(targets) + 1);
+    }
 }
 
 TEST(StreamJobs, a_job_that_fails_fails_its_firing) {

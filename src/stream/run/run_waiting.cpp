@@ -7,6 +7,7 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "stream/far/far_run.hpp"
 #include "stream/run/run_core.hpp"
+#include "task/calls/helping.hpp"
 
 namespace penstock::streaming {
 namespace {
@@ -80,13 +81,18 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             }
             helping.server.hand_back();
         }
+        // Without a turn of its own: it moves nothing of the run, and the end of a job is mail like others.
+        if (!ran && backend_->abilities.issue_tasks) ran = help_with_jobs(machine_);
         if (ran) {
             interval = first_look;
             continue;
         }
         const Idle idle(idle_);
         const bool something = waiter.wait_for(
-            [&] { return over() || something_ready() || (stopping() && !told_to_stop) || backend_->has_news(); },
+            [&] {
+                return over() || something_ready() || (stopping() && !told_to_stop) || backend_->has_news() ||
+                       (backend_->abilities.issue_tasks && jobs_wait(machine_));
+            },
             backend_->look_again(interval), {what, 0});
         if (!something && report_stall && interval == look_interval) look_for_stall(look);
         interval = std::min(2 * interval, look_interval);

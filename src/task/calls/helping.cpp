@@ -1,0 +1,50 @@
+#include "task/calls/helping.hpp"
+
+#include "task/calls/core.hpp"
+#include "task/calls/runner.hpp"
+
+namespace penstock {
+namespace {
+
+/// So few that the run is not kept waiting, and more than one, so that the next one's arguments are fetched ahead.
+constexpr std::uint32_t most_claimed = 4;
+
+/// The thread's own, where it may help: not inside a task, and where no other thread issues by it.
+Initiator* helper_of(Machine& machine) noexcept {
+    Initiator* const mine = Initiator::of_this_thread(Core::of(machine).id());
+    return mine == nullptr || mine->shared() || mine->in_task() || !mine->helps() ? nullptr : mine;
+}
+
+/// What tasks of targets have issued, jobs of firings among it, and what this thread itself has; nothing that other
+/// threads of the program issued, who may have told it to wait for this one.
+template <class Visit>
+bool any_ring(const Initiator& mine, Visit&& visit) {
+    const Core& core = mine.core();
+    for (std::uint32_t i = 0, count = core.initiator_count(); i < count; ++i) {
+        Initiator& initiator = core.initiator(i);
+        if (&initiator != &mine && initiator.target() == Initiator::any_target) continue;
+        Ring* const ring = initiator.deque().inviting(Initiator::any_target, Deque::Look::everything);
+        if (ring != nullptr && visit(*ring)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+bool help_with_jobs(Machine& machine) {
+    Initiator* const mine = helper_of(machine);
+    return mine != nullptr && any_ring(*mine, [&](Ring& ring) {
+               const auto claim = ring.pending().claim(most_claimed, mine->core().workers());
+               if (claim.count == 0) return false;
+               mine->counters().helped.add(claim.count);
+               mine->runner().run_claimed(ring, claim);
+               return true;
+           });
+}
+
+bool jobs_wait(Machine& machine) noexcept {
+    const Initiator* const mine = helper_of(machine);
+    return mine != nullptr && any_ring(*mine, [](Ring&) { return true; });
+}
+
+}  // namespace penstock
