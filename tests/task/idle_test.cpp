@@ -67,4 +67,18 @@ TEST(Idle, target_sleeps_only_after_it_has_looked_for_work_as_long_as_it_was_tol
     EXPECT_EQ(parks(patient), 0u);
 }
 
+TEST(Idle, target_that_is_called_again_and_again_stays_awake_longer_than_it_spins_by_itself) {
+    if (Topology::here().usable() < 2) GTEST_SKIP() << "with one processor nobody looks for long";
+    auto options = with_targets(1);
+    options.spin = std::chrono::milliseconds(50);
+    Machine machine(options);
+    constexpr int gaps = 8;  // each longer than it spins by itself, and the double of each longer than the next
+    for (int i = 0; i < gaps; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        machine.call([] {}).wait();
+    }
+    EXPECT_GE(parks(machine), 1u);  // of the first nothing was known
+    EXPECT_LE(parks(machine), static_cast<std::uint64_t>(gaps / 2)) << "it slept through gaps that it could expect";
+}
+
 }  // namespace

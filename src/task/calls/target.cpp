@@ -251,8 +251,6 @@ bool Target::invited() const noexcept {
     return false;
 }
 
-static double spin_ns(const WaitPolicy& policy) noexcept { return static_cast<double>(policy.spin.count()); }
-
 void Target::idle() {
     initiator_->reap_orphans();
     // of calls inside tasks: they have no call-backs
@@ -268,24 +266,23 @@ void Target::idle() {
     // target sleeps for long.
     if (core_.watched().any())
         waiter_.wait_for([this] { return something_waits(); }, std::chrono::microseconds(200), {"tasks", 0});
-    else if (!wait_awake()) waiter_.wait([this] { return something_waits() || core_.watched().any(); }, {"tasks", 0});
+    else waiter_.wait([this] { return something_waits() || core_.watched().any(); }, {"tasks", 0});
     idle_.store(false, std::memory_order_relaxed);
     core_.board().idle_targets.fetch_sub(1, std::memory_order_relaxed);
     counters.parks.add(waiter_.parks() - parks);
     const auto end = Clock::ticks();
     counters.idle_ticks.end(end);
-    const double gap = Clock::nanoseconds(end - begin), longest = longest_awake * spin_ns(waiter_.policy());
-    next_gap_ = gap > longest ? 0 : std::min(2 * gap, longest);
+    expect_gap_like(std::chrono::nanoseconds(static_cast<std::int64_t>(Clock::nanoseconds(end - begin))));
     woken_ = true;
 }
 
-/// Loops and runs that follow one another find it awake: where the last work came soon, it spins as long for the next,
-/// which may be longer than the waiter does. What comes seldom it sleeps through, so that an idle machine is idle.
-bool Target::wait_awake() noexcept {
-    auto policy = waiter_.policy();
-    if (next_gap_ <= spin_ns(policy) || policy.spins_before_yield != WaitPolicy{}.spins_before_yield) return false;
-    policy.spin = std::chrono::nanoseconds(static_cast<std::int64_t>(next_gap_));
-    return waiting::spin([this] { return something_waits() || core_.watched().any(); }, policy, relax);
+/// Loops and runs that follow one another find it awake: where the last work came soon, it spins longer for the next.
+/// What comes seldom it sleeps through, so that an idle machine is idle; and where others need its processor, always.
+void Target::expect_gap_like(std::chrono::nanoseconds gap) noexcept {
+    const auto standing = core_.wait_policy();
+    if (standing.spins_before_yield != WaitPolicy{}.spins_before_yield) return;
+    const bool soon = gap / longest_awake <= standing.spin;
+    waiter_.spin_for(soon ? std::max(standing.spin, std::min(2 * gap, longest_awake * standing.spin)) : standing.spin);
 }
 
 /// It may have been woken for something else than what it has taken, by somebody who woke no other.

@@ -35,8 +35,8 @@ class Target {
     static constexpr int most_lane_looks = 12;
     /// Rounds of looks before the clock is read and the idle period begins: most gaps are shorter.
     static constexpr std::uint32_t looks_before_idle = 64;
-    /// A gap between two tasks that is longer than so many times what an idle target spins is slept through.
-    static constexpr double longest_awake = 10;
+    /// A gap between two tasks that is longer than so many times MachineOptions::spin is slept through.
+    static constexpr int longest_awake = 10;
 
     Target(Core& core, int index, int processor, std::uint32_t most_lanes);
     ~Target();
@@ -88,7 +88,7 @@ class Target {
     bool something_waits() noexcept;
     bool invited() const noexcept;
     void idle();
-    bool wait_awake() noexcept;
+    void expect_gap_like(std::chrono::nanoseconds gap) noexcept;
     void begin_work() noexcept {
         if (woken_) [[unlikely]]
             pass_on();
@@ -110,7 +110,6 @@ class Target {
     std::uint32_t claims_ = 0;
     std::uint32_t urgent_in_a_row_ = 0;
     bool woken_ = false;       ///< and has not begun to work since
-    double next_gap_ = 0;      ///< ns for which it will be idle, as far as the last gap tells; 0: long
     std::uint32_t looks_ = 0;  ///< for something to do
     std::atomic<bool> idle_{false};
     Waiter waiter_;

@@ -96,6 +96,8 @@ class Waiter {
 
     Doorbell& bell() noexcept { return *bell_; }
     const WaitPolicy& policy() const noexcept { return policy_; }
+    /// How long the next waits spin before they park. For the thread that waits.
+    void spin_for(std::chrono::nanoseconds time) noexcept { policy_.spin = time; }
 
     /// Waits until `poll()` returns true. `line`: one address whose change is likely to end the wait, or null.
     template <class Poll>
