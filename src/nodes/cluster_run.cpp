@@ -27,7 +27,7 @@ Split Cluster::split(const GraphBuilder& graph) const {
         const auto found = placement.sites.find(id);
         return found == placement.sites.end() ? std::vector<wire::Site>{0} : found->second;
     };
-    const auto description = streaming::description_of(model, false);
+    const auto description = streaming::description_of(model);
     for (std::size_t i = 0; i < model.streams.size(); ++i) {
         const auto from = sites(model.streams[i].from);
         if (from != sites(model.streams[i].to) || from.size() != 1) made.cut.push_back(description.streams[i]);

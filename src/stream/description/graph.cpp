@@ -98,24 +98,29 @@ SettingValue of_same_type(const SettingValue& like, const SettingValue& value) {
                                                                       : value;
 }
 
+/// With what was given, and is set when the graph starts or the edit is made.
+std::vector<SettingDescription> settings_of(const FilterModel& filter) {
+    std::vector<SettingDescription> settings;
+    if (filter.shown != nullptr) settings = *filter.shown;
+    else
+        for (const auto* setting : filter.first->settings)
+            settings.push_back({setting->name(), setting->value(), setting->limits()});
+    for (const auto& [name, value] : filter.changes)
+        for (auto& setting : settings)
+            if (setting.name == name) setting.value = of_same_type(setting.value, value);
+    return settings;
+}
+
 }  // namespace
 
 void streaming::note_settings(Model& model) {
     for (auto& filter : model.filters) {
         if (filter.first->settings.empty() || (filter.shown != nullptr && filter.changes.empty())) continue;
-        std::vector<SettingDescription> settings;
-        if (filter.shown != nullptr) settings = *filter.shown;
-        else
-            for (const auto* setting : filter.first->settings)
-                settings.push_back({setting->name(), setting->value(), setting->limits()});
-        for (const auto& [name, value] : filter.changes)
-            for (auto& setting : settings)
-                if (setting.name == name) setting.value = of_same_type(setting.value, value);
-        filter.shown = std::make_shared<const std::vector<SettingDescription>>(std::move(settings));
+        filter.shown = std::make_shared<const std::vector<SettingDescription>>(settings_of(filter));
     }
 }
 
-GraphDescription streaming::description_of(const Model& model, bool settings) {
+GraphDescription streaming::description_of(const Model& model) {
     GraphDescription all;
     for (const auto& filter : model.filters) {
         FilterDescription text;
@@ -124,13 +129,7 @@ GraphDescription streaming::description_of(const Model& model, bool settings) {
         for (const auto* port : filter.first->inputs)
             text.inputs.push_back({port->name(), port->element(), port->options().required, port->options().at_least});
         for (const auto* port : filter.first->outputs) text.outputs.push_back({port->name(), port->element()});
-        for (const auto* setting : filter.first->settings)
-            if (settings) text.settings.push_back({setting->name(), setting->value(), setting->limits()});
-        if (!settings && filter.shown != nullptr) text.settings = *filter.shown;
-        if (settings)  // what was given, and is set when the graph starts
-            for (const auto& [name, value] : filter.changes)
-                for (auto& setting : text.settings)
-                    if (setting.name == name) setting.value = of_same_type(setting.value, value);
+        text.settings = settings_of(filter);
         for (const auto* output : filter.first->event_outputs)
             text.event_outputs.push_back({output->name(), output->like()});
         text.options = filter.options;

@@ -16,8 +16,8 @@ struct FilterModel {
     int copies_now = 0;
     /// A setting's new value, for all copies.
     std::vector<std::pair<std::string, SettingValue>> changes{};
-    /// Settings as they were last given, where the run can be looked at: those of the filter itself are its own while
-    /// it runs. Shared, because every edit begins with a copy of the model.
+    /// Settings as they were last given, of a graph that runs: those of the filter itself are its own while it does.
+    /// Shared, because every edit begins with a copy of the model.
     std::shared_ptr<const std::vector<SettingDescription>> shown{};
 };
 
@@ -115,9 +115,8 @@ std::vector<std::string> problems_of(const Model& model, int targets);
 /// Writes down, in `shown`, what each filter's settings are given. Before the filters run that are new.
 void note_settings(Model& model);
 
-/// `settings`: with their values, which belong to the filters: a graph that runs may be changing them. Without, they
-/// are those that note_settings() wrote down, if it did.
-GraphDescription description_of(const Model& model, bool settings = true);
+/// Settings are those that note_settings() wrote down; without, the filters' own.
+GraphDescription description_of(const Model& model);
 
 std::string port_name(const Model& model, std::uint64_t filter, const Part& port);
 

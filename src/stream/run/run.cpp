@@ -97,7 +97,7 @@ void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const s
 
 RunStatistics Run::statistics() const { return here(state_).statistics(); }
 
-GraphDescription Run::description() const { return here(state_).description(true); }
+GraphDescription Run::description() const { return here(state_).description(); }
 
 std::string Run::name() const {
     const auto& door = here(state_).door;
@@ -146,7 +146,7 @@ std::unique_ptr<RunState> RunState::make(Machine& machine, Model& described, con
             throw GraphError(std::move(problems));
         if (prepare) prepare(*state);
         state->door = Door::open(*state, options);
-        if (state->door != nullptr) note_settings(state->model);
+        note_settings(state->model);
         state->wiring.build(state->model);
         state->core.backend().begin();
         state->end_of_machine->enter(*state);
@@ -236,7 +236,7 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     Edit edit(std::make_unique<Model>(model));
     describe(edit);
     resolve_classes(edit.model(), core.machine());
-    if (door != nullptr) note_settings(edit.model());
+    note_settings(edit.model());
     const auto kept_open = keep_open();  // behind the pressure, too: the machine may end as soon as the run has
     change_to(edit.model());
     if (far == nullptr) pressure.begin();
@@ -321,9 +321,9 @@ void RunState::edit_later(std::function<void(Edit&)> describe) {
     });
 }
 
-GraphDescription RunState::description(bool settings) {
+GraphDescription RunState::description() {
     const std::lock_guard lock(core.structure);
-    return description_of(model, settings);
+    return description_of(model);
 }
 
 void RunState::settle() {

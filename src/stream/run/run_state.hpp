@@ -134,8 +134,8 @@ struct RunState final : MachineEnd::Stoppable {
     void stop_for_good();
     void stop_for_end() noexcept override;
     RunStatistics statistics();
-    /// The graph as it is now; see description_of().
-    GraphDescription description(bool settings);
+    /// The graph as it is now.
+    GraphDescription description();
     struct Seen {
         GraphDescription graph;
         RunStatistics figures;
@@ -143,7 +143,7 @@ struct RunState final : MachineEnd::Stoppable {
     /// Both, with no edit between the two.
     Seen seen() {
         const std::lock_guard lock(core.structure);
-        return {description(false), statistics()};
+        return {description(), statistics()};
     }
 
     /// Nothing while an edit changes which there are.
