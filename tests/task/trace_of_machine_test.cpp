@@ -71,6 +71,15 @@ TEST(MachineTrace, subtracts_to_the_tasks_of_a_phase) {
     EXPECT_EQ(sums.done, 50u);
 }
 
+TEST(MachineTrace, counts_every_byte_that_was_staged_once) {
+    Machine machine(with_targets(1));
+    std::vector<int> x(16), y(16);
+    const auto before = machine.snapshot();
+    for (int i = 0; i < 300; ++i) machine.on(0).call<named_procedure>(staged(in(x)), staged(out(y)));
+    machine.finish();
+    EXPECT_EQ(sums_of(machine.snapshot() - before).staged, 300 * 2 * 16 * sizeof(int));
+}
+
 TEST(MachineTrace, has_a_timeline_with_every_task_under_its_name) {
     Machine machine(with_targets(1));
     std::vector<int> x(16);

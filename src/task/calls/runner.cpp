@@ -431,7 +431,6 @@ void Runner::look_at_watched(std::size_t most) noexcept {
     static const double ticks_worth = worth_a_claim / Clock::nanoseconds_per_tick();
     task_ticks_ += (static_cast<double>(end - begin) - task_ticks_) / 4;
     least_claimed_ = static_cast<std::uint32_t>(std::clamp(ticks_worth / task_ticks_, 1.0, 16.0));
-    if (const auto staged = store_.take_staged()) counters_.staged_bytes.add(staged * trace::tasks_a_sample);
     if (depth_ == 1 && target_ == Initiator::any_target) {
         self_.counters().help_sampled.add();
         self_.counters().help_ticks_sampled.add(end - begin);

@@ -34,7 +34,9 @@ class Runner {
     /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
     Runner(Initiator& self, int target, std::size_t store_bytes, const MachineOptions& options) noexcept
         : self_(self), core_(self.core()), target_(target), jobs_in_flight_(options.jobs_in_flight),
-          store_(store_bytes), prefetcher_(options.jobs_in_flight == 1 ? Prefetch::never : options.prefetch) {}
+          store_(store_bytes), prefetcher_(options.jobs_in_flight == 1 ? Prefetch::never : options.prefetch) {
+        store_.count_in(counters_);
+    }
 
     /// Runs one task. Whatever it throws is kept in `ring`. The caller completes the record afterwards, and then calls
     /// notify() with the notice that this returns, unless that is 0.

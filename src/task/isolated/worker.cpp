@@ -61,6 +61,7 @@ class Worker {
         : socket_(socket), board_(board), index_(seat), seat_(board.seat[seat]), store_(board.local_store),
           waiter_(board.wait_policy, seat_.bell) {
         store_.set_worker(seat);
+        store_.count_in(seat_.counters);
         heard_ = answered_ = seat_.question.load(std::memory_order_relaxed);
         store_.set_process(seat_.running.step, board.workers.fetch_add(1, std::memory_order_relaxed) + 1);
     }
@@ -302,7 +303,6 @@ class Worker {
     [[gnu::noinline, gnu::cold]] void end_sample(std::uint64_t begin) noexcept {
         seat_.counters.sampled_tasks.add();
         seat_.counters.sampled_compute_ticks.add(Clock::ticks() - begin);
-        if (const auto staged = store_.take_staged()) seat_.counters.staged_bytes.add(staged * trace::tasks_a_sample);
         until_sample_ = trace::tasks_a_sample;
     }
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "penstock/detail/trace/counters.hpp"
+
 namespace penstock {
 
 /// Used by one thread. Memory is taken at the first use. What does not fit comes from the heap, at the heap's cost.
@@ -35,12 +37,10 @@ class LocalStore {
 
     /// `bytes` bytes at `alignment`, until the enclosing Mark ends. Throws std::bad_alloc.
     std::byte* allocate(std::size_t bytes);
-    /// Counts bytes copied in or out, for the trace.
-    void count_staged(std::size_t bytes) noexcept { staged_ += bytes; }
-    std::size_t take_staged() noexcept {
-        const auto bytes = staged_;
-        staged_ = 0;
-        return bytes;
+    /// Where bytes copied in or out are counted, for the trace.
+    void count_in(trace::TargetCounters& counters) noexcept { counters_ = &counters; }
+    void count_staged(std::size_t bytes) noexcept {
+        if (counters_ != nullptr) counters_->staged_bytes.add(bytes);
     }
 
     /// Frees what was allocated since its construction.
@@ -66,7 +66,7 @@ class LocalStore {
     std::atomic<std::uint32_t>* step_note_ = nullptr;
     std::uint64_t incarnation_ = 0;
     std::size_t used_ = 0;
-    std::size_t staged_ = 0;
+    trace::TargetCounters* counters_ = nullptr;
     std::unique_ptr<std::byte[]> memory_;
     std::byte* base_ = nullptr;
     std::vector<std::unique_ptr<std::byte[]>> heap_;
