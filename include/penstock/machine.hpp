@@ -102,9 +102,9 @@ class Machine : public TakesCalls<Machine> {
     /// Waits for everything that this thread issued (inside a task: that the task issued), running waiting tasks
     /// meanwhile. Throws TaskFailed for the first failure and counts the others.
     void barrier() {
-        initiator().barrier();
         if (workers_ != nullptr) [[unlikely]]
-            workers_->barrier();
+            return barrier_of_all_classes();
+        initiator().barrier();
     }
     /// Waits for everything that anybody issued. Throws TaskFailed for the first failure that nobody has seen yet,
     /// WouldDeadlock inside a task.
@@ -195,6 +195,8 @@ class Machine : public TakesCalls<Machine> {
     Handle issue_call(F&& function, Args&&... arguments) {
         return initiator().call(std::forward<F>(function), std::forward<Args>(arguments)...);
     }
+
+    void barrier_of_all_classes();
 
     std::shared_ptr<Core> core_;
     std::uint64_t id_ = 0;

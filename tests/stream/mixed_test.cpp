@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "stream/processes_support.hpp"
 
@@ -107,6 +108,32 @@ TEST(StreamMixed, tasks_go_to_the_class_that_is_named) {
     EXPECT_EQ(places[0], getpid());
     EXPECT_NE(places[1], getpid());
     EXPECT_NE(places[1], 0);
+}
+
+TEST(StreamMixed, a_barrier_waits_for_all_classes_and_counts_the_failures_of_all) {
+    SKIP_WITHOUT_PROCESSES();
+    Machine machine(mixed());
+    auto done = machine.array<std::int64_t>(1);
+    constexpr auto fail = [] { throw std::runtime_error("on purpose"); };
+    constexpr auto slow = [](std::span<std::int64_t> to) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        to[0] = 1;
+    };
+    for (const bool all : {false, true}) {
+        done[0] = 0;
+        machine.on("fast").call(fail);
+        machine.on("workers").call(fail);
+        machine.on("workers").call(slow, out(std::span(done.data(), 1)));
+        try {
+            if (all) machine.finish();
+            else machine.barrier();
+            FAIL() << "no failure";
+        } catch (const TaskFailed& failed) {
+            EXPECT_EQ(failed.target(), 0);
+            EXPECT_EQ(failed.others(), 1u);
+        }
+        EXPECT_EQ(done[0], 1) << "it did not wait for the workers";
+    }
 }
 
 TEST(StreamMixed, classes_that_cannot_be_are_refused_by_name) {

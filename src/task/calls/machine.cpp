@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "machine/said_by.hpp"
@@ -13,6 +14,7 @@
 #include "process/fork.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
+#include "task/waiting/notices.hpp"
 
 namespace penstock {
 namespace {
@@ -197,9 +199,46 @@ CallsWith Machine::with(CallOptions options) {
     return CallsWith(*this, std::move(options));
 }
 
+namespace {
+
+/// Both waits, also where tasks of the threads failed: the first of these is thrown, and those of the workers are counted.
+template <class Threads, class Workers>
+void wait_for_both(Initiator& initiator, const Threads& threads, const Workers& workers) {
+    std::optional<TaskFailed> first;
+    std::exception_ptr callback, of_workers;
+    try {
+        threads();
+    } catch (const TaskFailed& failed) {
+        first = failed;
+    } catch (const CallbackFailed&) {
+        callback = std::current_exception();
+    }
+    std::size_t more = 0;
+    try {
+        workers();
+    } catch (const TaskFailed& failed) {
+        of_workers = std::current_exception();
+        more = 1 + failed.others();
+    } catch (...) {
+        of_workers = std::current_exception();
+        more = 1;
+    }
+    if (first) throw TaskFailed(first->task(), first->target(), first->cause(), first->others() + more);
+    if (of_workers != nullptr && callback != nullptr)
+        initiator.notices()->keep_failure(std::exchange(callback, nullptr));
+    if (of_workers != nullptr) std::rethrow_exception(of_workers);
+    if (callback != nullptr) std::rethrow_exception(callback);
+}
+
+}  // namespace
+
+void Machine::barrier_of_all_classes() {
+    wait_for_both(initiator(), [this] { initiator().barrier(); }, [this] { workers_->barrier(); });
+}
+
 void Machine::finish() {
-    core_->finish(initiator());
-    if (workers_ != nullptr) workers_->finish();
+    if (workers_ == nullptr) return core_->finish(initiator());
+    wait_for_both(initiator(), [this] { core_->finish(initiator()); }, [this] { workers_->finish(); });
 }
 std::shared_ptr<SharedHeap> Machine::heap() { return here(core_).heap(); }
 int Machine::targets() const noexcept { return core_->target_count(); }
