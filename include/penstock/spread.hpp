@@ -80,6 +80,7 @@ class JobsHere {
         constexpr std::string_view name = Site::Registered::entry.name;
         Call::check(name, arguments...);
         auto bound = std::tuple{Call::template bind<I>(name, std::forward<Args>(arguments))...};
+        if (jobs_.size() == jobs_.capacity()) jobs_.reserve(2 * jobs_.size() + 8);  // nothing throws behind the packing
         auto packed = std::make_unique<Packed>();
         packed->entry = Site::Registered::number;
         std::apply(
@@ -262,8 +263,15 @@ void Spread::call(Args&&... arguments) {
 
 template <class... P, class... Args>
 void Spread::call(const Chain<P...>& chain, Args&&... arguments) {
-    if (here_ != nullptr)
-        return here_->add(chain.task_here(here_->local_store_bytes(), arguments...), std::forward<Args>(arguments)...);
+    if (here_ != nullptr) {
+        const auto task = chain.task_here(here_->local_store_bytes(), arguments...);
+        try {
+            return here_->add(task, std::forward<Args>(arguments)...);
+        } catch (...) {
+            task.discard();
+            throw;
+        }
+    }
     Machine& machine = begin_task();
     Ticket ticket(station_);
     const auto as = [&](chain::Task<P...> task) { return boxed(streaming::ChainJob<P...>{task, std::move(ticket)}); };

@@ -1,5 +1,6 @@
 // Jobs inside a firing: calls with tagged arguments, chains of them, and what comes then; in threads and in workers.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <array>
 #include <chrono>
@@ -229,6 +230,25 @@ TEST(StreamJobs, a_job_that_fails_fails_its_firing) {
         expect_failure<Failing>(*machine);
         expect_failure<FailingChain>(*machine);
     }
+}
+
+// The chain is so large that a copy that stays shows in the program's memory.
+TEST(StreamJobs, a_chain_that_is_refused_where_jobs_run_in_place_leaves_nothing_behind) {
+    streaming::JobsHere jobs;
+    Spread tasks;
+    tasks.run_here(&jobs);
+    std::array<float, 4> values{};
+    const view<float, 2> tile(values.data(), {2, 2});
+    const auto refuse = [&] {
+        Chain<view<const float, 2>, view<float, 2>> chain;
+        const auto [from, to] = chain.parameters();
+        for (int i = 0; i < 200; ++i) chain.add<twice>(in(from), out(to));
+        EXPECT_THROW(tasks.call(chain, in(tile), out(tile)), ArgumentError);
+    };
+    refuse();
+    const auto before = mallinfo2().uordblks;
+    for (int i = 0; i < 100; ++i) refuse();
+    EXPECT_LT(mallinfo2().uordblks, before + (std::size_t{1} << 20));
 }
 
 TEST(StreamJobs, outside_a_firing_they_are_refused) {
