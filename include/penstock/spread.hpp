@@ -115,19 +115,25 @@ class Spread : public streaming::Part {
     /// Something that others do for this firing, which is not over before the ticket is gone. Any thread may say so.
     class Ticket {
       public:
-        Ticket(Ticket&& other) noexcept : station_(std::exchange(other.station_, nullptr)) {}
+        Ticket(Ticket&& other) noexcept
+            : station_(std::exchange(other.station_, nullptr)), is_due_(std::exchange(other.is_due_, false)) {}
         Ticket& operator=(Ticket&& other) noexcept {
             std::swap(station_, other.station_);
+            std::swap(is_due_, other.is_due_);
             return *this;
         }
         ~Ticket();
         /// The firing has failed.
         void fail(std::exception_ptr cause);
+        /// Of a job: it runs. When a job's ticket goes before, the firing has failed.
+        void begin() noexcept { is_due_ = false; }
 
       private:
         friend class Spread;
-        explicit Ticket(streaming::Station* station) noexcept : station_(station) {}
+        explicit Ticket(streaming::Station* station, bool is_due = false) noexcept
+            : station_(station), is_due_(is_due) {}
         streaming::Station* station_;
+        bool is_due_;  ///< of a job that has not run
     };
 
     /// Issues a job: `function` with these arguments, as machine.call<function> has them. They refer to what lives till
@@ -145,9 +151,10 @@ class Spread : public streaming::Part {
     void call(F body) {
         if (here_ != nullptr) return body();
         Machine& machine = begin_task();
-        Ticket ticket(station_);  // goes with the task, or here when there is no memory for one
+        Ticket ticket(station_, true);  // goes with the task, or here when there is no memory for one
         machine.call(boxed([body = std::move(body), ticket = std::move(ticket)]() mutable {
             Ticket task(std::move(ticket));  // the last of them that goes sends what was written
+            task.begin();
             try {
                 body();
             } catch (...) {
@@ -211,6 +218,7 @@ template <auto function, class... P>
 struct FiringJob<function, procedure::Parameters<P...>> {
     Spread::Ticket ticket;
     void operator()(P... parameters) {
+        ticket.begin();
         try {
             function(std::forward<P>(parameters)...);
         } catch (...) {
@@ -225,6 +233,7 @@ struct ChainJob {
     chain::Task<P...> task;
     mutable Spread::Ticket ticket;
     void run(LocalStore& store, P... parameters) const {
+        ticket.begin();
         try {
             task.run(store, std::forward<P>(parameters)...);
         } catch (...) {
@@ -258,7 +267,7 @@ void Spread::call(Args&&... arguments) {
     if (here_ != nullptr) return here_->add(procedure::Constant<function>{}, std::forward<Args>(arguments)...);
     using List = typename procedure::Signature<std::decay_t<decltype(function)>>::List;
     Machine& machine = begin_task();
-    machine.call(boxed(streaming::FiringJob<function, List>{Ticket(station_)}), std::forward<Args>(arguments)...);
+    machine.call(boxed(streaming::FiringJob<function, List>{Ticket(station_, true)}), std::forward<Args>(arguments)...);
 }
 
 template <class... P, class... Args>
@@ -273,7 +282,7 @@ void Spread::call(const Chain<P...>& chain, Args&&... arguments) {
         }
     }
     Machine& machine = begin_task();
-    Ticket ticket(station_);
+    Ticket ticket(station_, true);
     const auto as = [&](chain::Task<P...> task) { return boxed(streaming::ChainJob<P...>{task, std::move(ticket)}); };
     (void)chain.issue_as(machine.initiator(), Initiator::any_target, as, std::forward<Args>(arguments)...);
 }

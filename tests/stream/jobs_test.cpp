@@ -147,6 +147,22 @@ struct FailingChain {
         out_.write(std::move(made));
     }
 };
+void take(std::span<const std::byte>) { ADD_FAILURE() << "there was memory for it"; }
+
+/// A job that wants more than any memory could hold in its local store: 2^64 - 64 bytes. Nobody looks at them.
+struct WithoutMemory {
+    Input<float> in_{"in"};
+    Output<float> out_{"out"};
+    Spread tasks;
+    std::byte one{};
+    const std::span<const std::byte> quarter{&one, std::size_t{1} << 62};
+    const std::vector<std::span<const std::byte>> list{quarter, quarter, quarter, quarter.first(quarter.size() - 64)};
+    void operator()() {
+        (void)in_.read();
+        tasks.call<take>(in(pieces<const std::byte>(list)));
+        out_.write(out_.make(1));
+    }
+};
 void note_thread(std::uint64_t& thread) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     thread = std::hash<std::thread::id>()(std::this_thread::get_id());
@@ -170,7 +186,7 @@ struct Sink {
 };
 
 template <class Filter>
-void expect_failure(Machine& machine) {
+void expect_failure(Machine& machine, const char* words = "a job failed") {
     Graph graph;
     auto& pictures = graph.add<Pictures>("pictures", {}, 5);
     auto& failing = graph.add<Filter>("failing");
@@ -183,7 +199,7 @@ void expect_failure(Machine& machine) {
         FAIL() << "did not fail";
     } catch (const FilterFailed& failed) {
         EXPECT_EQ(failed.filter(), "failing");
-        EXPECT_NE(std::string(failed.what()).find("a job failed"), std::string::npos) << failed.what();
+        EXPECT_NE(std::string(failed.what()).find(words), std::string::npos) << failed.what();
     }
 }
 
@@ -230,6 +246,11 @@ TEST(StreamJobs, a_job_that_fails_fails_its_firing) {
         expect_failure<Failing>(*machine);
         expect_failure<FailingChain>(*machine);
     }
+}
+
+TEST(StreamJobs, a_job_that_finds_no_memory_for_its_arguments_fails_its_firing) {
+    Machine machine{{.targets = 2}};
+    expect_failure<WithoutMemory>(machine, "no memory");
 }
 
 // The chain is so large that a copy that stays shows in the program's memory.

@@ -44,7 +44,9 @@ void Spread::hold(std::shared_ptr<void> object) {
 }
 
 Spread::Ticket::~Ticket() {
-    if (station_ != nullptr) station_->leave_task();
+    if (station_ == nullptr) return;
+    if (is_due_) station_->job_dropped.store(true, std::memory_order_relaxed);  // leave_task() publishes it
+    station_->leave_task();
 }
 
 void Spread::Ticket::fail(std::exception_ptr cause) { station_->note_task_failure(std::move(cause)); }
@@ -77,6 +79,9 @@ void Station::note_task_failure(std::exception_ptr cause) {
 }
 
 void Station::complete_spread() {
+    if (job_dropped.exchange(false, std::memory_order_relaxed) && task_failure == nullptr)
+        task_failure = std::make_exception_ptr(TaskCancelled(
+            "a job of a firing of filter '" + name_ + "' was not run: there was no memory for it or its arguments"));
     if (second_half && task_failure == nullptr) return go_on();
     second_half = nullptr;
     kept.clear();

@@ -195,7 +195,8 @@ bool Station::gives_way() noexcept {
     } catch (...) {
         failed = true;
         if (jobs_here != nullptr) jobs_here->clear();
-        fail(std::current_exception());
+        if (spreading) note_task_failure(std::current_exception());  // once, when its jobs have completed
+        else fail(std::current_exception());
     }
     if (timing) [[unlikely]]
         ahead_.end();

@@ -331,7 +331,8 @@ class alignas(64) Station {
     std::function<void()> second_half;         ///< is called then, and may go on with other tasks
     std::unique_ptr<JobsHere> jobs_here;       ///< where no target runs them
     std::mutex task_failure_lock;
-    std::exception_ptr task_failure;  ///< of the first task that threw
+    std::exception_ptr task_failure;       ///< of the first task that threw
+    std::atomic<bool> job_dropped{false};  ///< one was not run
     void leave_task();
     void note_task_failure(std::exception_ptr cause);
 
