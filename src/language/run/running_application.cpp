@@ -60,10 +60,8 @@ struct RunningApplication {
         {
             const std::lock_guard guard(lock);
             if (ending) return true;  // nothing is left that could be changed
-            ++taken;
             // Values that come faster than they can be set do not pile up.
             if (events.size() >= 1024 && overrides(event, events.back())) {
-                ++done;
                 events.back().value = event.value;
                 return true;
             }
@@ -72,8 +70,10 @@ struct RunningApplication {
             if (!thread.joinable()) thread = process::quiet_thread("penstock events", [this] { serve(); });
             // Those of a timer that is faster than the changes do not pile up.
             const bool of_timer = std::ranges::find(plan->timers, event.name, &PlanTimer::event) != plan->timers.end();
-            if (events.size() < 1024 || !of_timer) events.push_back(event);
-            else ++done;
+            if (events.size() < 1024 || !of_timer) {
+                events.push_back(event);
+                ++taken;
+            }
         }
         changed.notify_all();
         return true;
@@ -173,7 +173,7 @@ struct RunningApplication {
     std::mutex lock;  ///< of what follows
     std::condition_variable changed;
     std::deque<Event> events;
-    std::uint64_t taken = 0, done = 0;  ///< events
+    std::uint64_t taken = 0, done = 0;  ///< events that were put there
     bool ending = false;
     std::vector<bool> on;
     std::exception_ptr failure;
