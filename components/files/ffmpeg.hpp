@@ -15,29 +15,26 @@ extern "C" {
 namespace penstock::components {
 
 // library, function
-#define PENSTOCK_FFMPEG(each)                                                                                        \
-    each(avutil, av_dict_free) each(avutil, av_dict_set) each(avutil, av_frame_alloc) each(avutil, av_frame_free)    \
-        each(avutil, av_frame_get_buffer) each(avutil, av_frame_make_writable) each(avutil, av_frame_unref) each(    \
-            avutil, av_freep) each(avutil, av_log_set_level) each(avutil, av_malloc) each(avutil, av_rescale_q)      \
-            each(avutil, av_strerror) each(avcodec, av_packet_alloc) each(avcodec, av_packet_free) each(             \
-                avcodec, av_packet_rescale_ts) each(avcodec, av_packet_unref) each(avcodec, avcodec_alloc_context3)  \
-                each(avcodec, avcodec_find_decoder) each(avcodec, avcodec_find_encoder)                              \
-                    each(avcodec, avcodec_find_encoder_by_name) each(avcodec, avcodec_free_context) each(            \
-                        avcodec, avcodec_open2) each(avcodec, avcodec_parameters_from_context)                       \
-                        each(avcodec, avcodec_parameters_to_context) each(avcodec, avcodec_receive_frame) each(      \
-                            avcodec, avcodec_receive_packet) each(avcodec, avcodec_send_frame)                       \
-                            each(avcodec, avcodec_send_packet) each(avformat, av_find_best_stream) each(             \
-                                avformat, av_guess_format) each(avformat, av_interleaved_write_frame)                \
-                                each(avformat, av_read_frame) each(avformat, av_write_trailer) each(                 \
-                                    avformat, avformat_alloc_context) each(avformat, avformat_alloc_output_context2) \
-                                    each(avformat, avformat_close_input) each(avformat, avformat_find_stream_info)   \
-                                        each(avformat, avformat_free_context) each(avformat, avformat_new_stream)    \
-                                            each(avformat, avformat_open_input) each(avformat, avformat_query_codec) \
-                                                each(avformat, avformat_write_header)                                \
-                                                    each(avformat, avio_alloc_context)                               \
-                                                        each(avformat, avio_context_free) each(avformat, avio_flush) \
-                                                            each(swscale, sws_freeContext)                           \
-                                                                each(swscale, sws_getContext) each(swscale, sws_scale)
+#define PENSTOCK_FFMPEG(each)                                                                                         \
+    each(avutil, av_frame_alloc) each(avutil, av_frame_free) each(avutil, av_frame_get_buffer) each(                  \
+        avutil, av_frame_make_writable) each(avutil, av_freep) each(avutil, av_log_set_level) each(avutil, av_malloc) \
+        each(avutil, av_rescale_q) each(avutil, av_strerror) each(avcodec, av_packet_alloc)                           \
+            each(avcodec, av_packet_free) each(avcodec, av_packet_rescale_ts) each(avcodec, av_packet_unref)          \
+                each(avcodec, avcodec_alloc_context3) each(avcodec, avcodec_find_encoder)                             \
+                    each(avcodec, avcodec_find_encoder_by_name) each(avcodec, avcodec_free_context) each(             \
+                        avcodec, avcodec_open2) each(avcodec, avcodec_parameters_from_context)                        \
+                        each(avcodec, avcodec_parameters_to_context) each(avcodec, avcodec_receive_frame) each(       \
+                            avcodec, avcodec_receive_packet) each(avcodec, avcodec_send_frame)                        \
+                            each(avcodec, avcodec_send_packet) each(avformat, av_find_best_stream) each(              \
+                                avformat, av_guess_format) each(avformat, av_interleaved_write_frame)                 \
+                                each(avformat, av_read_frame) each(avformat, av_write_trailer) each(                  \
+                                    avformat, avformat_alloc_output_context2) each(avformat, avformat_close_input)    \
+                                    each(avformat, avformat_find_stream_info) each(avformat, avformat_free_context)   \
+                                        each(avformat, avformat_new_stream) each(avformat, avformat_open_input)       \
+                                            each(avformat, avformat_write_header) each(avformat, avio_alloc_context)  \
+                                                each(avformat, avio_context_free) each(avformat, avio_flush)          \
+                                                    each(swscale, sws_freeContext) each(swscale, sws_getContext)      \
+                                                        each(swscale, sws_scale)
 
 struct Ffmpeg {
 #define PENSTOCK_FFMPEG_MEMBER(library, function) decltype(&::function) function = nullptr;

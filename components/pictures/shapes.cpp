@@ -99,24 +99,13 @@ struct Warping {
         const auto rule = outside.get() == "reflect"     ? kernels::Outside::reflect101
                           : outside.get() == "replicate" ? kernels::Outside::replicate
                                                          : kernels::Outside::constant;
-        const auto shape = shape_of(from), wanted = shape_of(to);
-        const auto plane = [&](view<const T, 2> in, view<T, 2> out) {
+        planes_.each(from, to, [&](view<const T, 2> in, view<T, 2> out) {
             kernels::affine<T>(in, out, map, way, {rule, static_cast<T>(value.get())});
-        };
-        if (shape.channels == 1) return plane(rows_of(from), edit_rows(to));
-        in_.resize(shape.pixels());
-        out_.resize(wanted.pixels());
-        const T* const pixels = from.span().data();
-        T* const results = to.edit().data();
-        for (std::size_t c = 0; c < shape.channels; ++c) {
-            for (std::size_t i = 0; i < shape.pixels(); ++i) in_[i] = pixels[i * shape.channels + c];
-            plane({in_.data(), {shape.rows, shape.columns}}, {out_.data(), {wanted.rows, wanted.columns}});
-            for (std::size_t i = 0; i < wanted.pixels(); ++i) results[i * shape.channels + c] = out_[i];
-        }
+        });
     }
 
   private:
-    std::vector<T> in_, out_;
+    Planes<T> planes_;
 };
 
 template <class T>

@@ -1,6 +1,5 @@
 // Filters that join two pictures.
 #include <algorithm>
-#include <deque>
 #include <map>
 
 #include "components/classes.hpp"

@@ -214,8 +214,7 @@ void Json::allow(std::initializer_list<std::string_view> names) const {
     if (members == nullptr) throw WrongJson("an object was expected: {\"...\": ...}");
     for (const auto& [name, ignored] : *members)
         if (std::ranges::find(names, name) == names.end())
-            throw WrongJson("nothing here is called '" + name + "': there are " +
-                            trace::list_of(names, ", ", [](std::string_view each) { return std::string(each); }));
+            throw WrongJson("nothing here is called '" + name + "': there are " + trace::list_of(names, ", "));
 }
 
 }  // namespace penstock::streaming

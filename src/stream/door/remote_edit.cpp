@@ -18,9 +18,8 @@ Choice chosen(const Json& step, std::string_view name, const Names<n>& names, Ch
     std::ranges::replace(said, ' ', '_');  // as graphs are told
     const auto found = std::ranges::find(names, said);
     if (found == names.end())
-        throw WrongJson("'" + std::string(name) + "' is one of " +
-                        trace::list_of(names, ", ", [](std::string_view each) { return std::string(each); }) +
-                        ", not '" + said + "'");
+        throw WrongJson("'" + std::string(name) + "' is one of " + trace::list_of(names, ", ") + ", not '" + said +
+                        "'");
     return static_cast<Choice>(found - names.begin());
 }
 
@@ -125,7 +124,7 @@ void act(const Json& step, Edit& edit) {
     const auto verb = std::ranges::find(verbs, name, &Verb::name);
     if (verb == verbs.end())
         throw WrongJson("nobody can do '" + name + "': there are " +
-                        trace::list_of(verbs, ", ", [](const Verb& each) { return std::string(each.name); }));
+                        trace::list_of(verbs, ", ", [](const Verb& each) { return each.name; }));
     verb->act(step, edit);
 }
 
