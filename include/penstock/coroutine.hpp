@@ -39,7 +39,7 @@ struct AwaitedTask;
 class Loop {
   public:
     Loop() noexcept : before_(std::exchange(current_, this)) {}
-    ~Loop() { current_ = before_; }
+    inline ~Loop();
     Loop(const Loop&) = delete;
     Loop& operator=(const Loop&) = delete;
 
@@ -107,12 +107,17 @@ struct AwaitedTask {
     std::coroutine_handle<> waiter{};
 };
 
+/// What still waits, because step() threw or nobody awaited it, stays as it is: its frame may outlive the loop.
+inline Loop::~Loop() {
+    for (AwaitedTask* const waits : awaited_) waits->loop = nullptr;
+    current_ = before_;
+}
+
 inline void Loop::step() {
     if (tasks_.empty())
         throw UsageError(
             "a coroutine waits for something that is no task of Penstock, so that nothing here can wake it: await "
-            "handles "
-            "and coroutines of penstock inside penstock::run()");
+            "handles and coroutines of penstock inside penstock::run()");
     const auto which = wait_for_one();
     AwaitedTask& ended = *awaited_[which];
     remove(which);
@@ -163,9 +168,11 @@ class [[nodiscard]] Coroutine {
   public:
     struct promise_type : std::conditional_t<std::is_void_v<T>, Nothing, Something> {};
 
-    Coroutine(Coroutine&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+    Coroutine(Coroutine&& other) noexcept
+        : frame_(std::exchange(other.frame_, nullptr)), started_(std::exchange(other.started_, false)) {}
     Coroutine& operator=(Coroutine&& other) noexcept {
         std::swap(frame_, other.frame_);
+        std::swap(started_, other.started_);
         return *this;
     }
     ~Coroutine() {
@@ -174,8 +181,6 @@ class [[nodiscard]] Coroutine {
 
     /// Has it ended?
     bool done() const noexcept { return frame_.done(); }
-    /// Begins or goes on, until the first thing that it must wait for.
-    void resume() const { frame_.resume(); }
     /// What it returned, once. Throws what it threw.
     T result() {
         auto& result = frame_.promise().result;

@@ -97,6 +97,45 @@ struct Never {
     void await_resume() const noexcept {}
 };
 
+TEST_P(coroutine, one_that_was_started_may_be_moved) {
+    std::vector<int> values{1}, others{1};
+    int begun = 0;
+    const auto counting = [&](std::vector<int>& of) -> Coroutine<int> {
+        ++begun;
+        co_await machine.call<twice>(inout(of));
+        co_return co_await doubled(machine, of, 2);
+    };
+    const auto at_once = [&]() -> Coroutine<int> {
+        ++begun;
+        co_return 7;
+    };
+    const auto work = [&]() -> Coroutine<int> {
+        auto first = counting(values), second = counting(others), ended = at_once();
+        first.start();
+        second.start();
+        ended.start();
+        Coroutine<int> built = std::move(first), assigned = at_once();
+        assigned = std::move(second);
+        const int sum = co_await built + co_await assigned;
+        co_await all(std::move(ended));  // it has ended: nothing is begun again
+        co_return sum;
+    };
+    EXPECT_EQ(run(work()), 8 + 8);
+    EXPECT_EQ(begun, 3) << "each has begun once; the one that was assigned over never did";
+}
+
+TEST_P(coroutine, one_that_outlives_its_loop_is_destroyed_quietly) {
+    std::vector<int> values{1};
+    auto left = doubled(machine, values, 3);
+    const auto starts_only = [&]() -> Coroutine<> {
+        left.start();
+        co_return;
+    };
+    run(starts_only());
+    machine.barrier();
+    EXPECT_GE(values[0], 2) << "the task that it had issued ran";
+}
+
 TEST_P(coroutine, one_that_waits_for_something_else_is_refused_instead_of_hanging) {
     const auto work = []() -> Coroutine<> { co_await Never{}; };
     EXPECT_THROW(run(work()), UsageError);
