@@ -1,9 +1,9 @@
 """The file that a studio was started with: read, checked as one types, saved, run, transformed and compiled."""
 
 import os
+import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock, Thread
@@ -23,7 +23,7 @@ class Workbench:
 
     def __init__(self, path: Path, allowed: Sequence[Path], libraries: Sequence[Path]) -> None:
         self.path = path
-        self._folders = names_of([path.parent, *allowed])
+        self._folders = names_of(allowed)
         self._allowed, self._libraries = allowed, libraries
         self._lock = Lock()
         self._process: subprocess.Popen[str] | None = None
@@ -39,20 +39,15 @@ class Workbench:
 
     def check(self, text: str) -> dict[str, Any]:
         """Everything that is wrong with a text, each with its place; and a picture (SVG) where nothing is, and graphviz is there."""
-        with self._written(text) as path:
-            findings = _core.check_application(str(path), [], self._folders)
-            for each in findings:
-                each["text"] = each["text"].replace(str(path), self.path.name)
-            picture = "" if any(each["kind"] == "error" for each in findings) else self._picture(path)
+        findings = _core.check_application(str(self.path), [], self._folders, text)
+        picture = "" if any(each["kind"] == "error" for each in findings) else self._picture(text)
         return {"findings": findings, "picture": picture}
 
     def transform(self, text: str, passes: list[str]) -> str:
-        with self._written(text) as path:
-            return _core.transform_application(str(path), passes, [], self._folders, "")
+        return _core.transform_application(str(self.path), passes, [], self._folders, "", text)
 
     def compile(self, text: str) -> dict[str, str]:
-        with self._written(text) as path:
-            program, build, _ = _core.compile_application(str(path), [], self._folders, [])
+        program, build, _ = _core.compile_application(str(self.path), [], self._folders, [], text)
         return {"program": program, "build": build}
 
     def start(self, settings: dict[str, str]) -> str:
@@ -60,7 +55,7 @@ class Workbench:
         with self._lock:
             if self._process is not None and self._process.poll() is None:
                 raise UsageError("it runs already: halt it first")
-            self.run_name = f"studio-{os.getpid()}-{self.path.stem}"[:60]
+            self.run_name = re.sub(r"[^A-Za-z0-9_.-]", "_", f"studio-{os.getpid()}-{self.path.stem}")[:60]  # as a run may be called
             command = [sys.executable, "-m", "penstock.cli", "run", str(self.path.resolve()), "--name", self.run_name]
             for name, value in settings.items():
                 command += ["--set", f"{name}={value}"]
@@ -102,29 +97,9 @@ class Workbench:
             if len(self._printed) < MOST_OUTPUT:
                 self._printed += line
 
-    def _picture(self, path: Path) -> str:
-        application = Application(_core.Application.read(str(path), [], self._folders))
+    def _picture(self, text: str) -> str:
+        application = Application.parse(text, file=str(self.path), folders=self._folders)
         try:
             return render(application.draw(), "svg").decode()
         except UsageError:
             return ""
-
-    @staticmethod
-    def _written(text: str) -> "_Written":
-        return _Written(text)
-
-
-class _Written:
-    """A text as a file, for the length of a `with`."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __enter__(self) -> Path:
-        self._folder = tempfile.TemporaryDirectory(prefix="penstock-studio-")
-        path = Path(self._folder.name) / "application.xml"
-        path.write_text(self._text, encoding="utf-8")
-        return path
-
-    def __exit__(self, *ended: object) -> None:
-        self._folder.cleanup()

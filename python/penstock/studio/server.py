@@ -49,9 +49,8 @@ class Studio(ThreadingHTTPServer):
         self.run, self.workbench = run, workbench
         super().__init__((address, port), Handler)
         host, self.port = self.server_address[0], self.server_address[1]
-        name = f"[{host}]" if ":" in str(host) else str(host)
-        self.hosts = {f"{name}:{self.port}", f"localhost:{self.port}"}
-        self.url = f"http://{name}:{self.port}/{self.token}/"
+        self.hosts = {f"{host}:{self.port}", f"localhost:{self.port}"}
+        self.url = f"http://{host}:{self.port}/{self.token}/"
 
 
 class Handler(BaseHTTPRequestHandler):

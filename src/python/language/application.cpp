@@ -62,11 +62,18 @@ Application application_of(const std::string& path, const Pairs& settings, const
     return text == nullptr ? Application::read(path, options) : Application::parse(text, path, options);
 }
 
-nb::list findings_in(const std::string& path, const Pairs& settings, const Folders& folders) {
+/// A text that stands for what the file holds: the one that is given, or the gallery's of this name; else nothing.
+std::optional<std::string> text_for(const std::string& path, std::optional<std::string> given) {
+    if (const char* const known = given ? nullptr : known_text(path)) return known;
+    return given;
+}
+
+nb::list findings_in(const std::string& path, const Pairs& settings, const Folders& folders,
+                     const std::optional<std::string>& given) {
     return list_of(without_interpreter([&] {
         const ApplicationOptions options{.settings = settings, .folders = folders};
-        const char* const text = known_text(path);
-        return text == nullptr ? check_application(path, options) : check_application_text(text, path, options);
+        const auto text = text_for(path, given);
+        return text ? check_application_text(*text, path, options) : check_application(path, options);
     }));
 }
 
@@ -77,18 +84,19 @@ nb::list passes() {
 }
 
 std::string transformed(const std::string& path, const std::vector<std::string>& names, const Pairs& settings,
-                        const Folders& folders, const std::string& profile) {
+                        const Folders& folders, const std::string& profile, const std::optional<std::string>& given) {
     const nb::gil_scoped_release release;
     const TransformOptions options{.application = {.settings = settings, .folders = folders}, .profile = profile};
-    const char* const text = known_text(path);
-    return text == nullptr ? transform(path, names, options) : transform_text(text, names, path, options);
+    const auto text = text_for(path, given);
+    return text ? transform_text(*text, names, path, options) : transform(path, names, options);
 }
 
-nb::tuple compiled(const std::string& path, const Pairs& settings, const Folders& folders, const Pairs& types) {
+nb::tuple compiled(const std::string& path, const Pairs& settings, const Folders& folders, const Pairs& types,
+                   const std::optional<std::string>& given) {
     const auto made = without_interpreter([&] {
         const SourceOptions options{.application = {.settings = settings, .folders = folders}, .types = types};
-        const char* const text = known_text(path);
-        return text == nullptr ? source_of(path, options) : source_of_text(text, path, options);
+        const auto text = text_for(path, given);
+        return text ? source_of_text(*text, path, options) : source_of(path, options);
     });
     return nb::make_tuple(made.program, made.build, made.fixed);
 }
@@ -130,18 +138,21 @@ void bind_language(nb::module_& module) {
                nb::arg("apply"),
                nb::sig("def register_pass(name: str, purpose: str, argument: str, apply: Callable[..., None]) -> None"),
                "Makes a pass known, whose function changes a penstock.passes.Element.");
-    module.def("check_application", &findings_in, nb::arg("path"), nb::arg("settings") = Pairs(),
-               nb::arg("folders") = Folders(),
-               "What is wrong with an application: kind ('error', 'warning'), file, line, column, message, text. "
-               "Raises OSError when it cannot be read.");
+    module.def(
+        "check_application", &findings_in, nb::arg("path"), nb::arg("settings") = Pairs(),
+        nb::arg("folders") = Folders(), or_none("text"),
+        "What is wrong with an application: kind ('error', 'warning'), file, line, column, message, text. `text`: "
+        "what the file would hold. Raises OSError when it cannot be read.");
     module.def("passes", &passes, nb::sig("def passes() -> list[tuple[str, str, str]]"),
                "The passes over applications: name, purpose, and what may stand behind 'NAME='.");
-    module.def("transform_application", &transformed,
-               "An application (path, passes, settings, folders, profile) after these passes, as XML. Settings become "
-               "defaults; profile: what ApplicationProfile.text() returned.");
-    module.def("compile_application", &compiled,
-               "An application (path, settings, folders, types) as a C++ program: main.cpp, CMakeLists.txt, and the "
-               "names of the parameters that are fixed in it.");
+    module.def("transform_application", &transformed, nb::arg("path"), nb::arg("passes"), nb::arg("settings"),
+               nb::arg("folders"), nb::arg("profile"), or_none("text"),
+               "An application after these passes, as XML. Settings become defaults; profile: what "
+               "ApplicationProfile.text() returned; text: what the file would hold.");
+    module.def("compile_application", &compiled, nb::arg("path"), nb::arg("settings"), nb::arg("folders"),
+               nb::arg("types"), or_none("text"),
+               "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are "
+               "fixed in it. text: what the file would hold.");
     nb::class_<ApplicationProfile>(module, "ApplicationProfile", nb::is_final(),
                                    "What a run of an application was like.")
         .def(nb::init<std::string, int>(), nb::arg("application"), nb::arg("targets"))

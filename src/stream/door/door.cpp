@@ -131,12 +131,13 @@ void Door::attend_all() noexcept {
 }
 
 void Door::step() {
+    const int until_next = look_again();  // first: whoever gets something by it is spoken to at once
     std::vector<pollfd> entries{{stop_.get(), POLLIN, 0},
                                 {std::exchange(no_descriptors_, false) ? -1 : listening_.get(), POLLIN, 0}};
     for (const auto& visitor : visitors_)
         entries.push_back({visitor.connection.get(), static_cast<short>(visitor.answer.empty() ? POLLIN : POLLOUT), 0});
     const bool alone = visitors_.empty() && entries[1].fd >= 0;
-    if (poll(entries.data(), entries.size(), alone ? -1 : look_again()) < 0) {
+    if (poll(entries.data(), entries.size(), alone ? -1 : until_next) < 0) {
         if (errno == EINTR) return;
         throw SystemError("cannot wait for visitors", errno);
     }

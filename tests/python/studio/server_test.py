@@ -4,10 +4,11 @@ import http.client
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-
+from penstock.studio.files import Workbench
 
 
 def ask(studio: Any, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
@@ -82,8 +83,31 @@ def test_only_the_named_file_is_read_and_written(studio: Any, tmp_path: Any) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["application.xml"]
     findings = ask(studio, "POST", f"{here}/check", {"text": "<application"})[1]["findings"]
     assert findings and findings[0]["line"] == 1
-    include = '<application xmlns="urn:penstock:application:1" name="a"><include href="/etc/passwd"/></application>'
-    assert any(each["kind"] == "error" for each in ask(studio, "POST", f"{here}/check", {"text": include})[1]["findings"])
+    include = '<application xmlns="urn:penstock:application:1" name="a"><include file="/etc/passwd"/></application>'
+    assert any("lies outside" in each["message"] for each in ask(studio, "POST", f"{here}/check", {"text": include})[1]["findings"])
+
+
+@pytest.mark.file("<application/>")
+def test_what_is_typed_includes_what_lies_beside_the_file(studio: Any, tmp_path: Path) -> None:
+    (tmp_path / "part.xml").write_text('<library xmlns="urn:penstock:application:1"><group name="pair"><component name="numbers" class="numbers"/></group></library>')
+    text = '<application xmlns="urn:penstock:application:1" name="a"><include file="part.xml"/><include file="none.xml"/></application>'
+    messages = [each["message"] for each in ask(studio, "POST", f"/{studio.token}/api/check", {"text": text})[1]["findings"]]
+    assert any("none.xml" in each for each in messages) and not any("part.xml" in each for each in messages)
+
+
+def test_a_file_of_any_name_is_run_under_a_name_that_a_run_may_have(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path / ("zwölf Bilder " + "ä" * 60 + ".xml"), [], [])
+    numbers = '<component name="numbers" class="numbers"><set name="count" value="3"/></component><component name="print" class="print"/>'
+    bench.save(f'<application xmlns="urn:penstock:application:1" name="a">{numbers}<stream from="numbers.out" to="print.in"/></application>')
+    name = bench.start({})
+    assert name.isascii() and " " not in name and len(name) <= 64
+    assert bench._process is not None and bench._process.wait(60) == 0, bench.state()["output"]
+
+
+def test_an_address_of_no_machine_is_refused(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "penstock.cli", "studio", tmp_path / "new.xml", "--no-open", "--address", "0.0.0.0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "0.0.0.0" in done.stderr
 
 
 def test_the_command_refuses_what_it_cannot_show() -> None:
