@@ -5,6 +5,7 @@
 """
 
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -96,22 +97,26 @@ class Cluster:
             "encryption": encryption, "patience": patience, "time_to_start": time_to_start, "spares": spares,
             "deaths_of_a_buffer": deaths_of_a_buffer, "targets": targets, "log": log, "nodes": groups,
         }  # fmt: skip
-        self._early: list[tuple[int, int, str]] = []
+        self._early: list[tuple[int, int, str]] = []  # deaths before there is somebody to tell
+        self._lock = threading.Lock()
         self._cluster: Any = None
         try:
-            self._cluster = _core.Cluster.of(self.machine, options)
+            made = _core.Cluster.of(self.machine, options)
         except BaseException:
             self.close()
             raise
+        with self._lock:
+            self._cluster = made
         for death in self._early:
-            self._cluster.died(*death)
+            made.died(*death)
 
     def _died(self, site: int, generation: int, how: str) -> None:
         """For engines: an agent has ended."""
-        if self._cluster is None:
-            self._early.append((site, generation, how))
-        else:
-            self._cluster.died(site, generation, how)
+        with self._lock:
+            if self._cluster is None:
+                self._early.append((site, generation, how))
+                return
+        self._cluster.died(site, generation, how)
 
     def __enter__(self) -> Self:
         return self
