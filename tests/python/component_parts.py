@@ -23,9 +23,9 @@ def component(name: str, of: str, copies: str = "1", **settings: object) -> str:
     return f'<component name="{name}" class="{of}" copies="{copies}">{sets}</component>'
 
 
-def stream(source: str, sink: str, ordered: bool = False) -> str:
-    order = ' ordered="true"' if ordered else ""
-    return f'<stream from="{source}" to="{sink}"{order}/>'
+def stream(source: str, sink: str, **options: str) -> str:
+    more = "".join(f' {name}="{value}"' for name, value in options.items())
+    return f'<stream from="{source}" to="{sink}"{more}/>'
 
 
 def run(*parts: str) -> None:
