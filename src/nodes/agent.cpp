@@ -107,7 +107,7 @@ class Agent final : public Site {
                 }
                 break;
             case Control::replaced:
-                if (const auto run = runs.find(about.run); run != runs.end()) {
+                if (const auto run = runs.find(about.run); run != runs.end() && joins(*run->second, about.site)) {
                     const auto [deaths, all] = unpacked<Replaced>(payload);
                     std::vector<FarRun::Seen> seen;
                     for (const auto& [stream, orders] : all) seen.push_back({stream, orders});
@@ -150,6 +150,12 @@ class Agent final : public Site {
                     say(*program_, Control::figures, {.run = number}, packed(figures_of(*run->state)));
         } catch (...) {  // no memory: at the next time
         }
+    }
+
+    /// Do streams of the run join that node to this one?
+    static bool joins(const FarRun& run, wire::Site site) {
+        const auto peers = run.peers();
+        return std::ranges::find(peers, site) != peers.end();
     }
 
     /// Under the lock.
@@ -259,15 +265,17 @@ class Agent final : public Site {
         changed_.wait(guard, [&] { return run.*what || run.released; });
         return run.*what;
     }
+    /// The agent is busy until the last of it has gone, which needs the endpoint and the machine.
     void forget(AgentRun& run) noexcept {
-        std::unique_ptr<AgentRun> gone;
+        std::unique_ptr<RunState> state;
         {
             const std::lock_guard guard(lock_);
-            const auto found = parts_.find(run.number);
-            gone = std::move(found->second);
-            parts_.erase(found);
+            state = std::move(run.state);
         }
-        gone->state = nullptr;
+        state = nullptr;
+        run.part = {};
+        const std::lock_guard guard(lock_);
+        parts_.erase(run.number);
     }
 
     const Invitation invitation_;

@@ -169,7 +169,6 @@ void ClusterState::start() {
         }
     }
     started_ = true;
-    guard.unlock();
     tell_peers();
 }
 
@@ -247,8 +246,9 @@ Peers ClusterState::peers() const {
     return all;
 }
 
+/// Under the lock. Whoever is present knows of all others that are.
 void ClusterState::tell_peers() {
-    const std::lock_guard guard(lock);
+    if (std::exchange(peers_told_, true)) return;
     const auto all = packed(peers());
     for (const auto& [site, member] : members)
         if (member.state == Member::State::present && !member.spare) say_to(member, Control::peers, {}, all);
@@ -295,7 +295,7 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
             member.at = at;
             member.host = host;
             member.process = static_cast<int>(process);
-            if (member.state == Member::State::starting) member.state = Member::State::present;
+            if (member.state == Member::State::starting) member.state = Member::State::present, peers_told_ = false;
             break;
         }
         case Control::ready:

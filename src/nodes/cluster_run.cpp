@@ -147,17 +147,18 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
     guard.lock();
     run.state = state.get();
     const auto until = std::chrono::steady_clock::now() + options.time_to_start;
-    std::map<wire::Site, std::uint32_t> told;  // of which generation
     try {
         while (run.ready != run.sites) {
             if (!run.refused.empty()) throw GraphError({run.refused});
             for (const auto site : run.sites) {
                 const auto& member = members.at(site);
-                if (member.state != Member::State::present || told[site] == member.node.generation) continue;
-                told[site] = member.node.generation;
+                if (member.state != Member::State::present || run.given[site] == member.node.generation) continue;
+                const bool another = std::exchange(run.given[site], member.node.generation) != 0;
                 run.ready.erase(site);
                 state->far->set_wire(site, member.wire);
+                tell_peers();  // the thread that replaces nodes may not have come to that
                 say_to(member, Control::part, {.run = run_number}, part);
+                if (another) say_replaced(run_number, run, member);
             }
             if (changed_something.wait_until(guard, until) == std::cv_status::timeout && run.ready != run.sites)
                 for (const auto site : run.sites)

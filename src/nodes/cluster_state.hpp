@@ -44,7 +44,8 @@ struct ClusterRun {
     std::set<wire::Site> sites{};    ///< that have a part in it
     std::set<wire::Site> awaited{};  ///< of them, those whose part has not ended
     std::set<wire::Site> ready{};
-    std::string refused{};  ///< by a node: why
+    std::map<wire::Site, std::uint32_t> given{};  ///< the generation of each node that has got its part
+    std::string refused{};                        ///< by a node: why
     streaming::RunCore::KeptOpen open{};
     std::shared_ptr<PartFigures> figures = std::make_shared<PartFigures>();
     bool made = false;                       ///< all its parts are
@@ -127,6 +128,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void attend_deaths() noexcept;
     void replace(Locked& guard, const Death& death);
     void fail_run(ClusterRun& run, wire::Site site, const std::string& how);
+    void say_replaced(std::uint32_t run_number, const ClusterRun& run, const Member& member);
     static void part_is_gone(ClusterRun& run, wire::Site site);
     bool get_another(Locked& guard, wire::Site site);
     void use_spare(Locked& guard, Member& member, Member& spare);
@@ -142,6 +144,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
 
     const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
     bool started_ = false;
+    bool peers_told_ = false;                            ///< to all that are present
     std::string start_failure_{}, start_failure_how_{};  ///< a node that died before all were there
     std::deque<Death> deaths_;
     std::thread replacing_;

@@ -178,15 +178,23 @@ void ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
     guard.lock();
 }
 
+/// Under the lock. The other nodes of the run go on with the one that has taken another's place.
+void ClusterState::say_replaced(std::uint32_t run_number, const ClusterRun& run, const Member& member) {
+    const auto site = static_cast<wire::Site>(member.node.site);
+    const auto word = packed(Replaced{static_cast<std::uint32_t>(options.deaths_of_a_buffer), run.seen});
+    for (const auto other : run.awaited)
+        if (other != site)
+            say_to(members.at(other), Control::replaced,
+                   {.run = run_number, .site = site, .generation = member.node.generation}, word);
+}
+
 /// The new agent gets its parts of the runs, and those who read from it and write to it go on.
 void ClusterState::hand_over(Locked& guard, wire::Site site) {
-    const auto all = packed(peers());
-    for (const auto& [other, each] : members)
-        if (each.state == Member::State::present && !each.spare) say_to(each, Control::peers, {}, all);
+    tell_peers();
     std::vector<std::uint32_t> all_runs;  // they come and go while this thread waits
     for (auto& [run_number, run] : cluster_runs) {
         all_runs.push_back(run_number);
-        run.ready.erase(site);
+        if (run.given[site] != members.at(site).node.generation) run.ready.erase(site);
     }
     for (const auto run_number : all_runs) {
         if (closing || dead_meanwhile(site)) return;
@@ -204,6 +212,7 @@ void ClusterState::hand_over(Locked& guard, wire::Site site, std::uint32_t run_n
     };
     ClusterRun* run = concerned();
     if (run == nullptr || !run->made) return;  // who makes it gives the new node its part
+    if (std::exchange(run->given[site], member.node.generation) == member.node.generation) return;  // or has given it
     say_to(member, Control::part, {.run = run_number}, run->part);
     const auto until = std::chrono::steady_clock::now() + options.time_to_start;
     const auto over = [&] {
@@ -218,11 +227,7 @@ void ClusterState::hand_over(Locked& guard, wire::Site site, std::uint32_t run_n
                         "another that took its place could not make its part" +
                             (in_time ? ": " + run->refused : std::string(" in time")));
     run->some_died = true;
-    const auto word = packed(Replaced{static_cast<std::uint32_t>(options.deaths_of_a_buffer), run->seen});
-    for (const auto other : run->awaited)
-        if (other != site)
-            say_to(members.at(other), Control::replaced,
-                   {.run = run_number, .site = site, .generation = member.node.generation}, word);
+    say_replaced(run_number, *run, member);
     std::vector<streaming::FarRun::Seen> seen;
     for (auto& [stream, orders] : run->seen) seen.push_back({stream, orders});
     run->state->far->set_wire(site, member.wire);

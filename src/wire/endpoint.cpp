@@ -61,6 +61,8 @@ Address Endpoint::listen(Address at) {
 
 void Endpoint::begin() {
     thread_ = process::quiet_thread("penstock wires", [this] { run(); });
+    const std::lock_guard guard(lock_);
+    running_ = true;
 }
 
 void Endpoint::close() noexcept {
@@ -74,13 +76,16 @@ void Endpoint::close() noexcept {
 }
 
 void Endpoint::call(std::function<void()> work) {
-    if (std::this_thread::get_id() == thread_.get_id() || !thread_.joinable()) return work();
+    if (std::this_thread::get_id() == own_.load(std::memory_order_relaxed)) return work();
     std::unique_lock guard(lock_);
-    if (stopping_) return;
+    if (!running_) {
+        guard.unlock();
+        return work();
+    }
     calls_.push_back(std::move(work));
     const auto mine = ++asked_;
     eventfd_write(bell_.get(), 1);
-    called_.wait(guard, [&] { return done_ >= mine || stopping_; });
+    called_.wait(guard, [&] { return done_ >= mine; });
 }
 
 void Endpoint::do_calls() {
@@ -168,6 +173,7 @@ void Endpoint::drain(std::chrono::milliseconds longest) {
 // ---- the thread ----
 
 void Endpoint::run() noexcept {
+    own_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     for (;;) {
         {
             const std::lock_guard guard(lock_);
@@ -182,9 +188,13 @@ void Endpoint::run() noexcept {
     for (auto& [site, peer] : peers_)
         if (peer.wire != nullptr) part(peer, Wire::State::closed);
     greetings_.clear();
-    const std::lock_guard guard(lock_);
-    done_ = asked_;
-    called_.notify_all();
+    for (;;) {
+        do_calls();
+        const std::lock_guard guard(lock_);
+        if (!calls_.empty()) continue;
+        running_ = false;
+        return;
+    }
 }
 
 std::chrono::milliseconds Endpoint::next_wait(Clock::time_point now) const {

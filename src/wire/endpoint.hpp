@@ -53,7 +53,7 @@ class Endpoint {
     std::uint64_t refused(Refused why) const noexcept {
         return refused_[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
     }
-    /// Has the endpoint's thread do something, and waits for that. On that thread: at once.
+    /// Has the endpoint's thread do something, and waits for that. On that thread, and where there is none: at once.
     void call(std::function<void()> work);
     /// Waits until all that was sent has been acknowledged, or as long as that.
     void drain(std::chrono::milliseconds longest);
@@ -111,8 +111,10 @@ class Endpoint {
     std::condition_variable called_;
     std::vector<std::function<void()>> calls_;
     std::uint64_t asked_ = 0, done_ = 0;
+    bool running_ = false;  ///< the thread: it takes calls
     bool stopping_ = false;
 
+    std::atomic<std::thread::id> own_{};  ///< the thread's
     std::thread thread_;
 };
 

@@ -67,6 +67,8 @@ class TwoSites : wire::Events {
         return *static_cast<F*>(sites_[site]->graph.model().named(name)->first->object());
     }
     RunState& state(wire::Site site) { return *sites_[site]->state; }
+    /// Keeps the site's endpoint busy so long.
+    void call(wire::Site site, std::function<void()> work) { sites_[site]->endpoint->call(std::move(work)); }
     void cut() { sites_[0]->endpoint->cut(1); }
 
   private:

@@ -26,8 +26,10 @@ struct Counted {
     Output<int> out{"out"};
     int end;
     std::atomic<int> next{0};
-    explicit Counted(int n) : end(n) {}
+    std::atomic<bool> may_begin;
+    explicit Counted(int n, bool at_once = true) : end(n), may_begin(at_once) {}
     bool operator()() {
+        while (!may_begin) std::this_thread::yield();
         auto buffer = out.make(1);
         buffer.edit()[0] = next++;
         out.write(std::move(buffer));
@@ -123,36 +125,51 @@ TEST(FarStreams, a_slow_reader_elsewhere_holds_its_writer_back) {
     EXPECT_EQ(slow.got, numbers(1'000));
 }
 
-TEST(FarStreams, the_oldest_are_dropped_where_the_stream_says_so) {
+/// What a slow reader elsewhere gets of 0 to 19,999 that come faster.
+std::vector<int> got_of_many(WhenStreamFull when_full) {
     TwoSites sites(
-        [](Graph& graph) {
+        [&](Graph& graph) {
             auto& source = graph.add<Numbers>("numbers", {}, 20'000);
             auto& slow = graph.add<Slow>("slow", {}, 1'000us);
-            graph.connect(source.out, slow.in, {.capacity = 4, .when_full = WhenStreamFull::drop_oldest});
+            graph.connect(source.out, slow.in, {.capacity = 4, .when_full = when_full});
         },
         {"slow"});
     sites.begin();
     sites.finish();
-    const auto& got = sites.filter<Slow>(1, "slow").got;
+    auto got = sites.filter<Slow>(1, "slow").got;
     EXPECT_LT(got.size(), 10'000u);
     EXPECT_TRUE(std::ranges::is_sorted(got));
-    EXPECT_EQ(got.back(), 19'999);
+    return got;
+}
+
+TEST(FarStreams, the_oldest_are_dropped_where_the_stream_says_so) {
+    EXPECT_EQ(got_of_many(WhenStreamFull::drop_oldest).back(), 19'999);
 }
 
 TEST(FarStreams, the_newest_are_dropped_where_the_stream_says_so) {
+    EXPECT_EQ(got_of_many(WhenStreamFull::drop_newest).front(), 0);
+}
+
+TEST(FarStreams, the_newest_that_wait_for_the_wire_come_before_the_end) {
     TwoSites sites(
         [](Graph& graph) {
-            auto& source = graph.add<Numbers>("numbers", {}, 20'000);
-            auto& slow = graph.add<Slow>("slow", {}, 1'000us);
-            graph.connect(source.out, slow.in, {.capacity = 4, .when_full = WhenStreamFull::drop_newest});
+            auto& source = graph.add<Counted>("numbers", {}, 100, false);
+            auto& sink = graph.add<Collect>("collect");
+            graph.connect(source.out, sink.in, {.capacity = 4, .when_full = WhenStreamFull::drop_oldest});
         },
-        {"slow"});
+        {"collect"});
     sites.begin();
+    auto& link = *sites.state(0).core.links.front();
+    sites.call(0, [&] {  // meanwhile it is not heard that anything has arrived
+        sites.filter<Counted>(0, "numbers").may_begin = true;
+        EXPECT_TRUE(wire::comes_true([&] { return link.accepted == 101; })) << "all of them and the closing";
+    });
     sites.finish();
-    const auto& got = sites.filter<Slow>(1, "slow").got;
-    EXPECT_LT(got.size(), 10'000u);
+    const auto& got = sites.filter<Collect>(1, "collect").got;
+    ASSERT_FALSE(got.empty());
     EXPECT_TRUE(std::ranges::is_sorted(got));
-    EXPECT_EQ(got.front(), 0);
+    EXPECT_EQ(got.back(), 99);
+    EXPECT_LE(got.size(), 4u + 8u + 4u);
 }
 
 TEST(FarStreams, a_reader_elsewhere_that_ends_early_does_not_hold_its_writer_back) {

@@ -130,5 +130,20 @@ TEST_P(Wires, a_frame_that_those_above_refuse_loses_the_wire_and_no_other) {
     EXPECT_EQ(pair.one.refused(Refused::garbage), 1u);
 }
 
+TEST(Endpoints, do_what_is_asked_while_they_are_closed) {
+    for (int turn = 0; turn < 200; ++turn) {
+        Collected at;
+        Endpoint endpoint({.secret = Secret::random(), .run = 7}, at);
+        endpoint.begin();
+        int done = 0;
+        std::thread asks([&] {
+            for (int i = 0; i < 20; ++i) endpoint.call([&] { ++done; });
+        });
+        endpoint.close();
+        asks.join();
+        ASSERT_EQ(done, 20);
+    }
+}
+
 }  // namespace
 }  // namespace penstock::wire

@@ -58,15 +58,13 @@ void FarRun::recover(wire::Site site, const std::vector<Seen>& seen, int most_de
         const Orders* const delivered = out == state_.model.streams.end() ? nullptr : &come[out->id];
         for (FarLink* const link : far->into) {
             std::uint64_t bytes = 0;
+            while (link->tracked && !link->held.empty()) (void)link->held.pop();  // they are kept too
             for (auto& [order, kept] : std::exchange(link->kept, {})) {
                 if (delivered != nullptr && delivered->contains(order)) give_back(kept.block);
                 else link->kept[order] = kept, bytes += kept.block->bytes;
             }
             link->base = link->posted - link->kept.size();
             link->base_bytes = link->posted_bytes - bytes;
-            // Those that are sent again take their room again.
-            link->link->taken_bytes.store(link->base_bytes, std::memory_order_relaxed);
-            link->link->taken.store(link->base, std::memory_order_seq_cst);
             bool first = true;
             link->waits = suspects;
             for (auto& [order, kept] : link->kept) {
@@ -83,12 +81,16 @@ void FarRun::recover(wire::Site site, const std::vector<Seen>& seen, int most_de
                     lost.push_back({far->station->name(), far->station->copy(), 0, link->link->to->port->name(),
                                     block.tags.sequence, block.written});
                     tally(far->station->lost);
+                    link->base_bytes += block.bytes;
                     block.kind = MailKind::skip;
                     block.bytes = 0;
                     kept.deaths = 0;
                     if (!link->waits) suspects = false;
                 }
             }
+            // Those that are sent again take their room again.
+            link->link->taken_bytes.store(link->base_bytes, std::memory_order_relaxed);
+            link->link->taken.store(link->base, std::memory_order_seq_cst);
             if (!link->waits) give_all(*link);
             if (link->link->starvation.must_tell()) core_.post(*link->link->from->station, &link->link->room_mail);
         }

@@ -199,6 +199,7 @@ void FarRun::take(FarStation& far, Mail* mail) {
         case MailKind::close: {
             Link& link = *static_cast<Link*>(mail->from);
             link.accepted.store(mail->number + 1, std::memory_order_release);
+            link_of(link).closed = true;
             put_close(link_of(link));
             end_if_over(far);
             break;
@@ -299,15 +300,17 @@ void FarRun::put_block(FarLink& far, Block* block) {
     wire->put(wire::FrameHead::of(streaming::number(FarKind::data), head), {block->data, block->bytes}, this, block);
 }
 
+/// Behind its last buffer.
 void FarRun::put_close(FarLink& far) {
-    far.closed = true;
-    put(*far.station, FarKind::close, LinkHead{number_, far.number});
+    if (far.closed && far.held.empty()) put(*far.station, FarKind::close, LinkHead{number_, far.number});
 }
 
 /// Nobody will read it: it takes no room.
 void FarRun::drop(FarLink& far, Block* block) {
     if (block->kind == MailKind::buffer) tally(far.station->station->dropped);
     const auto bytes = block->bytes;
+    ++far.base;  // the node will not count it
+    far.base_bytes += bytes;
     if (const auto kept = far.kept.find(block->order); kept != far.kept.end() && kept->second.block == block)
         far.kept.erase(kept);
     give_back(block);
@@ -348,6 +351,7 @@ void FarRun::let_go(void* what, bool arrived) noexcept {
         }
         if (arrived && !far.held.empty()) [[unlikely]] {
             put_block(far, far.held.pop());
+            put_close(far);
             if (far.station->wire != nullptr) far.station->wire->flush();
         }
     }
@@ -376,7 +380,7 @@ bool FarRun::take_done(FarLink& far, std::uint64_t order) {
 void FarRun::give_all(FarLink& far) {
     for (auto& [order, kept] : far.kept)
         if (!kept.given) put_block(far, kept.block);
-    if (far.closed) put(*far.station, FarKind::close, LinkHead{number_, far.number});
+    put_close(far);
 }
 
 /// A buffer that a node had died on was not what it died of: those that waited for that are tried.

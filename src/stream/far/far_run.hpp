@@ -71,7 +71,7 @@ struct FarLink {
     /// What the credits of the node that is there now are counted from
     std::uint64_t base = 0, base_bytes = 0;
     std::uint64_t posted_bytes = 0;
-    bool closed = false;  ///< its closing has been sent
+    bool closed = false;  ///< by the writer
     bool waits = false;   ///< another link's oldest buffer, which a node has died on, is tried first
     std::map<std::uint64_t, KeptBlock> kept{};
     RingQueue<Block*> held{};  ///< that drops its oldest, and the wire is behind
