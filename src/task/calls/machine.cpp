@@ -201,7 +201,7 @@ CallsWith Machine::with(CallOptions options) {
 
 namespace {
 
-/// Both waits, also where tasks of the threads failed: the first of these is thrown, and those of the workers are counted.
+/// Both waits, also where tasks of the threads failed: the first of these is thrown, those of the workers are counted.
 template <class Threads, class Workers>
 void wait_for_both(Initiator& initiator, const Threads& threads, const Workers& workers) {
     std::optional<TaskFailed> first;

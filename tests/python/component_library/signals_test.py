@@ -18,7 +18,7 @@ def test_sounds_are_read_filtered_and_written_as_scipy_does_it(tmp_path):
     run(
         component("read", "read-sound", path=tmp_path / "in.wav", block=999), component("copy", "write-sound", path=tmp_path / "copy.wav"), component("mono", "mono", "2"),
         component("fir", "fir", low=0.05, high=0.2, length=101, keep_one_of=3), component("write", "write-sound", path=tmp_path / "out.wav", kind="float"),
-        stream("read.samples", "copy.samples"), stream("read.samples", "mono.samples"), stream("mono.mono", "fir.samples", True), stream("fir.filtered", "write.samples"),
+        stream("read.samples", "copy.samples"), stream("read.samples", "mono.samples"), stream("mono.mono", "fir.samples", ordered="true"), stream("fir.filtered", "write.samples"),
     )  # fmt: skip
     found_rate, copy = scipy_io.wavfile.read(tmp_path / "copy.wav")
     assert found_rate == rate and np.array_equal(copy, x)
