@@ -1,4 +1,4 @@
-// 2-D FFT over ranks, the application of the paper on remote stores (RSP, section 6): each rank transforms some rows,
+// 2-D FFT over ranks, an application of the paper on remote stores (RSP, section 4.2): each rank transforms some rows,
 // all exchange their results so that each has some columns, and transforms those. What differs is how the exchange is
 // done; the transform of a row is the same in all variants. As in the paper the result stays transposed.
 #pragma once

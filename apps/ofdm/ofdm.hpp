@@ -1,4 +1,4 @@
-// An OFDM receiver, the fifth application of the paper on remote stores (RSP, section 4.4): samples in, frames out, in
+// An OFDM receiver, an application of the paper on remote stores (RSP, section 4.4): samples in, frames out, in
 // the format of IEEE 802.11a and g (format.hpp). On one thread (receiver.hpp), over ranks, and as a graph of filters:
 //
 //     read -> gain -> channel -> synchronise -> demodulate -> demap -> decode -> check -> collect

@@ -19,4 +19,5 @@ class Experiment:
     tables: Callable[[Figures], list[Table]]
     shows: Callable[[Figures], str]  # two sentences
     pictures: Callable[[Figures], list[Picture]] = field(default=lambda _: [])
+    differs: str = ""  # what of the paper's experiment is not repeated or is done otherwise, and why
     cause: str = ""  # why ours is worse than the paper's ratio, where it is

@@ -41,6 +41,10 @@ class Figures:
     def rows(self, run: Run) -> list[dict[str, Any]]:
         return self.report(run)["rows"]
 
+    def quotable(self) -> "Figures":
+        """The same without runs that nobody should quote: void ones, and those of an older ruler."""
+        return Quotable(self.document)
+
     def select(self, run: Run, pattern: str) -> list[tuple[re.Match[str], dict[str, Any]]]:
         """The rows whose whole name fits, with what fitted. Raises Missing when there is none."""
         found = [(match, row) for row in self.rows(run) if (match := re.fullmatch(pattern, row["name"]))]
@@ -123,3 +127,18 @@ def in_bytes(words: str) -> float:
     """'64 KiB' as a number."""
     number, _, unit = words.partition(" ")
     return float(number) * UNITS[unit]
+
+
+RULER = "2026-11-23"  # since this day F1 and F2 are timed without a division, and a run is void by its A/A interval
+
+
+class Quotable(Figures):
+    """Raises Missing for a run that is void or that an older ruler measured."""
+
+    def report(self, run: Run) -> dict[str, Any]:
+        report = super().report(run)
+        if self.document["runs"][run.name(self.quick)]["date"] < RULER:
+            raise Missing(f"{run.command(self.quick)} was last run with an older ruler (before {RULER})")
+        if (report.get("noise") or {}).get("void"):
+            raise Missing(f"{run.command(self.quick)} was void: it is to be repeated")
+        return report

@@ -9,7 +9,7 @@ from paper.charts import NoMatplotlib, svg
 from paper.experiment import Experiment
 from paper.figures import Figures, Missing, reading, shown
 from paper.parts import Table
-from paper.told import READING, conditions
+from paper.told import READING, conditions, remarks
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --paper: #fff; --faint: #59636e; --line: #d0d7de; --mark: #2f6fb5; --bad: #b3261e; }
@@ -51,8 +51,7 @@ def _section(experiment: Experiment, machines: Sequence[Figures]) -> str:
         _table(published) if experiment.published else "<p class='faint'>No paper asked this.</p>",
         *(_ours(experiment, figures) for figures in machines),
     ]
-    if experiment.cause:
-        parts.append(f"<h3>Where ours is worse, and why</h3><p>{html.escape(experiment.cause)}</p>")
+    parts += [f"<h3>{word}</h3><p>{html.escape(said)}</p>" for word, said in remarks(experiment)]
     return "\n".join([*parts, "</section>"])
 
 

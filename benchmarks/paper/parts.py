@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-NOT_STATED = "not stated here"
+NOT_STATED = "not stated in words"
 
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of a paper. Not its picture, and nothing that was not printed: `figure` is NOT_STATED where we do not have it."""
+    """A figure that the text of a paper states. Nothing is read off its pictures: `figure` is NOT_STATED where the text has no number."""
 
     what: str
     figure: str

@@ -18,6 +18,7 @@ from paper.parts import Run
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "bench"
 LONGEST = {True: 290, False: 3600}  # seconds that a quick and a full run may take
+ATTEMPTS = {True: 1, False: 3}  # of a run that is void: a quick one shows sizes only
 
 
 class Results:
@@ -63,10 +64,19 @@ def run_all(experiments: Iterable[Experiment], results: Results, say: Callable[[
         if results.done(run):
             say(f"{number}/{len(runs)} {run.command(quick)}: taken from {results.path}")
             continue
-        say(f"{number}/{len(runs)} {run.command(quick)} ...")
-        result = perform(run, quick)
-        results.add(run, result)
-        say(f"    {result['seconds']:.0f} s" + (f", FAILED: {result['error']}" if "error" in result else ""))
+        for attempt in range(1, ATTEMPTS[quick] + 1):
+            say(f"{number}/{len(runs)} {run.command(quick)} ...")
+            result = perform(run, quick)
+            results.add(run, result)
+            said = f", FAILED: {result['error']}" if "error" in result else ", void" if is_void(result) else ""
+            say(f"    {result['seconds']:.0f} s{said}")
+            if not is_void(result) or attempt == ATTEMPTS[quick]:
+                break
+
+
+def is_void(result: dict[str, Any]) -> bool:
+    """Whether a run did not fail, and judged itself too noisy."""
+    return bool((result.get("report", {}).get("noise") or {}).get("void"))
 
 
 def perform(run: Run, quick: bool) -> dict[str, Any]:

@@ -24,6 +24,11 @@ def conditions(experiment: Experiment, figures: Figures) -> Iterator[str]:
             yield f"{result['command']}, {result['date']}{program}, {result['seconds']:.0f} s: {_noise(result['report'].get('noise'))}"
 
 
+def remarks(experiment: Experiment) -> list[tuple[str, str]]:
+    """What stands below an experiment's figures: headings and texts."""
+    return [(word, text) for word, text in (("What differs", experiment.differs), ("Where ours is worse", experiment.cause)) if text]
+
+
 def _noise(noise: dict[str, Any] | None) -> str:
     if noise is None:
         return "noise not measured"
@@ -60,8 +65,8 @@ def print_experiment(experiment: Experiment, machines: Sequence[Figures], consol
             console.print(str(why), style="red", highlight=False, markup=False)
         for line in conditions(experiment, figures):
             console.print(line, style="dim", highlight=False, markup=False)
-    if experiment.cause:
-        console.print(f"Where ours is worse: {experiment.cause}", style="dim", highlight=False, markup=False)
+    for word, text in remarks(experiment):
+        console.print(f"{word}: {text}", style="dim", highlight=False, markup=False)
 
 
 def _rich(table: Table) -> RichTable:
@@ -76,7 +81,8 @@ def _rich(table: Table) -> RichTable:
 READING = (
     "The papers: Tagged Procedure Calls (TPC), calls with tagged arguments as tasks, on the Cell; Cell-Space, components as streaming graphs, "
     "and Cell-RTL, the runtime of jobs below it, on the Cell, too; DataCutter-Lite, filters and streams on the Cell; Remote Store Programming "
-    "(RSP), on the TILEPro64. They are cited by figure; a figure that we do not have is 'not stated here'.",
+    "(RSP), on the TILEPro64. What is cited is what their texts say; nothing is read off their pictures, so that a curve is 'not stated in words'. "
+    "[papers.md](papers.md) says where each of their mechanisms stands in the code.",
     "How to read the figures: a ratio is the median over the batches of a run, which need not be the quotient of two medians, and in brackets "
     "stands its 95 % interval. F1 is one cache line bounced between two processors, there and back, F2 the same with two lines in turn. "
     "Effective execution time (AEET) is the time inside the jobs' own code over the number of workers, total execution time (TET) that from the "
@@ -84,7 +90,8 @@ READING = (
     "find their order by their arguments, 'staged' ones work on copies in the target's local store.",
     "Below every experiment stand the commands that made its figures, the day, the program (its commit), how long it took and how noisy it was: "
     "A/A is the ratio of a thing to itself. Quick runs show sizes, not values. In a void run a thing may differ from itself by more than 15 %: what "
-    "is said of it holds as far as its intervals do. One machine's figures may be of an older program than another's.",
+    "is said of it holds as far as its intervals do. One machine's figures may be of an older program than another's. A void run, and one by an older ruler, is "
+    "left out of this page.",
 )
 
 HEAD = """# The papers' experiments, repeated
@@ -99,7 +106,8 @@ kept on each machine; the words are those of `benchmarks/paper/`.
 
 def markdown(experiments: Sequence[Experiment], machines: Sequence[Figures]) -> str:
     """docs/experiments.md."""
-    return HEAD + "\n\n".join(READING) + "\n" + "".join(_chapter(each, machines) for each in experiments)
+    quotable = [figures.quotable() for figures in machines]
+    return HEAD + "\n\n".join(READING) + "\n" + "".join(_chapter(each, quotable) for each in experiments)
 
 
 def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:
@@ -116,8 +124,7 @@ def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:
         lines += ["No paper asked this.", ""]
     for figures in machines:
         lines += _ours(experiment, figures)
-    if experiment.cause:
-        lines += [f"*Where ours is worse.* {experiment.cause}", ""]
+    lines += [line for word, text in remarks(experiment) for line in (f"*{word}.* {text}", "")]
     return "\n".join(lines)
 
 
