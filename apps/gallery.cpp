@@ -67,7 +67,7 @@ std::span<const App> gallery() {
         {"conv2d", "a dense filter over an image, in strided tiles with a halo", split, conv2d::run},
         {"lu",
          "LU factorisation in contiguous blocks: thousands of tasks of half a microsecond",
-         {"serial", "hand", "tagged", "dependent"},
+         {"serial", "hand", "called", "tagged", "dependent"},
          lu::run},
         {"likelihood",
          "likelihoods of phylogenetic trees over an alignment: tasks over ranges of its patterns, or the tree's nodes",

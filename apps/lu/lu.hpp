@@ -89,7 +89,14 @@ void serial(MatrixOf<Real>& matrix);
 template <class Real>
 double hand(MatrixOf<Real>& matrix, Team& team);
 
-/// Factors in place with a tagged call for each block; the diagonal blocks are factored by the caller.
+/// Factors in place with every bdiv, bmodd and bmod as a tagged call, as the paper ran it: the caller factors the
+/// diagonal blocks, issues, and waits. Which target gets a call, and whether the caller helps, is the machine's
+/// Distribution.
+template <class Real>
+void called(MatrixOf<Real>& matrix, Machine& machine);
+
+/// Factors in place in equal shares for the targets and the caller: a tagged call for each block of a target's, and
+/// the function itself for the caller's.
 template <class Real>
 void tagged(MatrixOf<Real>& matrix, Machine& machine);
 
@@ -98,9 +105,15 @@ void tagged(MatrixOf<Real>& matrix, Machine& machine);
 template <class Real>
 void dependent(MatrixOf<Real>& matrix, Dependences& calls);
 
-/// How many procedures one factorisation runs (all but the diagonal blocks are tasks of the tagged way).
+/// How many procedures one factorisation runs.
 template <class Real>
 std::size_t procedures(const MatrixOf<Real>& matrix) noexcept;
+
+/// How many of them are tagged calls of `called`: all but those on the diagonal.
+template <class Real>
+std::size_t calls(const MatrixOf<Real>& matrix) noexcept {
+    return procedures(matrix) - matrix.blocks();
+}
 
 /// |A - L U| / |A| in the Frobenius norm. Up to order 1024 with the product formed; above that from one pseudo-random
 /// vector v, as |A v - L (U v)| / (|A| |v|).

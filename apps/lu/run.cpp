@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <variant>
 
 #include "apps/compare.hpp"
 #include "apps/lu/lu.hpp"
@@ -10,6 +11,7 @@
 #include "apps/placement.hpp"
 #include "penstock/dependences.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/trace.hpp"
 
 namespace penstock::apps::lu {
 namespace {
@@ -72,6 +74,15 @@ Array row_major(std::string name, const MatrixOf<Real>& matrix) {
     return {std::move(name), {n, n}, std::move(values)};
 }
 
+/// Calls that the machine has counted so far.
+std::uint64_t calls_of(const Machine& machine) {
+    std::uint64_t calls = 0;
+    const auto snapshot = machine.snapshot();
+    for (const auto& [track, entry] : snapshot.tracks())
+        if (const auto* initiator = std::get_if<trace::InitiatorTotals>(&entry.totals)) calls += initiator->calls;
+    return calls;
+}
+
 template <class Real>
 RunResult run_in(Machine& machine, Settings settings, const Progress& progress) {
     using Matrix = MatrixOf<Real>;
@@ -80,12 +91,24 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
 
     Matrix original{n, block};
     fill(original, settings);
-    Matrix by_one{n, block}, by_hand{n, block}, by_tasks{n, block}, by_order{n, block};
-    Dependences calls{machine};
+    Matrix by_one{n, block}, by_hand{n, block}, by_calls{n, block}, by_tasks{n, block}, by_order{n, block};
+    Dependences ordered{machine};
+    std::uint64_t issued = 0;  // by the way "called"
     Team team{processors_of(machine)};
     const Way ways[] = {
         {"serial", [&] { by_one.copy_from(original); }, [&] { return seconds_of([&] { serial(by_one); }); }},
         {"hand", [&] { by_hand.copy_from(original); }, [&] { return hand(by_hand, team); }},
+        {"called",
+         [&] {
+             by_calls.copy_from(original);
+             wake(machine);
+             issued = calls_of(machine);
+         },
+         [&] {
+             const double seconds = seconds_of([&] { called(by_calls, machine); });
+             issued = calls_of(machine) - issued;
+             return seconds;
+         }},
         {"tagged",
          [&] {
              by_tasks.copy_from(original);
@@ -97,7 +120,7 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
              by_order.copy_from(original);
              wake(machine);
          },
-         [&] { return seconds_of([&] { dependent(by_order, calls); }); }}};
+         [&] { return seconds_of([&] { dependent(by_order, ordered); }); }}};
 
     RunResult result;
     result.app = "lu";
@@ -120,6 +143,10 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
                              "Higham, theorem 9.3"});
     result.checks.push_back(
         same_bits<Real>("elements of hand that differ", by_hand.elements(), by_one.elements(), "serial"));
+    result.checks.push_back(
+        same_bits<Real>("elements of called that differ", by_calls.elements(), by_one.elements(), "serial"));
+    result.checks.push_back({"tagged calls of called", static_cast<double>(calls(original)),
+                             static_cast<double>(issued), 0, "blocks beside the diagonal"});
     result.checks.push_back(
         same_bits<Real>("elements of tagged that differ", by_tasks.elements(), by_one.elements(), "serial"));
     result.checks.push_back(

@@ -41,7 +41,7 @@ const char* const type = std::is_floating_point_v<T> ? "float32" : "uint8";
 /// A kernel that makes one image of another of the same type: body(from, to).
 template <class T, class Body>
 ImageCase one_to_one(std::string name, Body body) {
-    return {std::move(name), type<T>, sizeof(T),
+    return {std::move(name), type<T>, sizeof(T), sizeof(T),
             [body](std::size_t rows, std::size_t columns) -> std::function<void()> {
                 const auto from = pixels<T>(rows * columns, 1), to = pixels<T>(rows * columns, 2);
                 return [=] { body(view<const T, 2>{image(from, rows, columns)}, image(to, rows, columns)); };
@@ -63,14 +63,15 @@ template <class T>
 void add_cases(std::vector<ImageCase>& cases) {
     using kernels::Weight;
     constexpr int bits = std::is_floating_point_v<T> ? 0 : 1;
-    cases.push_back(
-        {"maximum", type<T>, 2 * sizeof(T), [](std::size_t rows, std::size_t columns) -> std::function<void()> {
-             const auto a = pixels<T>(rows * columns, 1), b = pixels<T>(rows * columns, 2),
-                        out = pixels<T>(rows * columns, 3);
-             return [=] {
-                 kernels::maximum<T>(image(a, rows, columns), image(b, rows, columns), image(out, rows, columns));
-             };
-         }});
+    cases.push_back({"maximum", type<T>, 2 * sizeof(T), sizeof(T),
+                     [](std::size_t rows, std::size_t columns) -> std::function<void()> {
+                         const auto a = pixels<T>(rows * columns, 1), b = pixels<T>(rows * columns, 2),
+                                    out = pixels<T>(rows * columns, 3);
+                         return [=] {
+                             kernels::maximum<T>(image(a, rows, columns), image(b, rows, columns),
+                                                 image(out, rows, columns));
+                         };
+                     }});
     cases.push_back(one_to_one<T>("convolution-3x3", [](auto from, auto to) {
         kernels::convolve_3x3<T>(from, to, sixteenths<T, 9>({1, 2, 1, 2, 5, 2, 0, 2, 1}));
     }));
@@ -101,7 +102,7 @@ void add_cases(std::vector<ImageCase>& cases) {
 }
 
 ImageCase yuv(std::string name, std::size_t share, kernels::YuvRange range) {
-    return {std::move(name), "uint8", share == 1 ? 3.0 : 1.5,
+    return {std::move(name), "uint8", share == 1 ? 3.0 : 1.5, 3,
             [=](std::size_t rows, std::size_t columns) -> std::function<void()> {
                 const auto planes = pixels<std::uint8_t>(3 * rows * columns, 1),
                            rgb = pixels<std::uint8_t>(3 * rows * columns, 2);
@@ -122,12 +123,13 @@ std::vector<ImageCase> image_cases() {
     add_cases<float>(cases);
     cases.push_back(yuv("yuv2rgb-420", 2, kernels::YuvRange::studio));
     cases.push_back(yuv("yuv2rgb-444", 1, kernels::YuvRange::full));
-    cases.push_back({"idct-8x8", "float32", 4, [](std::size_t rows, std::size_t columns) -> std::function<void()> {
+    cases.push_back({"idct-8x8", "float32", 4, 4, [](std::size_t rows, std::size_t columns) -> std::function<void()> {
                          const auto from = pixels<float>(rows * columns, 1), to = pixels<float>(rows * columns, 2);
                          return [=] { kernels::idct_8x8(*from, *to); };
                      }});
     const auto lab = [](const char* name, auto body) -> ImageCase {
-        return {name, "uint8", 3, [body](std::size_t rows, std::size_t columns) -> std::function<void()> {
+        return {name, "uint8", 3, 3 * sizeof(float),
+                [body](std::size_t rows, std::size_t columns) -> std::function<void()> {
                     const auto rgb = pixels<std::uint8_t>(3 * rows * columns, 1);
                     const auto to = pixels<float>(3 * rows * columns, 2);
                     return [=] {

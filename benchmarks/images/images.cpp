@@ -64,6 +64,7 @@ class Comparison {
         constexpr double none = std::numeric_limits<double>::quiet_NaN();
         Report::Figures figures{{"us", nanoseconds / 1000},
                                 {"cycles_a_byte", cycles / case_.bytes_a_pixel},
+                                {"cycles_a_byte_moved", cycles / (case_.bytes_a_pixel + case_.bytes_written_a_pixel)},
                                 {"cycles_a_pixel", cycles},
                                 {"over_best", over ? over->usual.value : none},
                                 {"low", over ? over->usual.low : none},
@@ -116,7 +117,8 @@ void measure_images(const Options& options, Report& report) {
         "images: over_best is our time over that of the fastest library, measured in turn; the libraries' own columns "
         "are one "
         "batch "
-        "each. Cycles are those of the time stamp counter, bytes those that the kernel reads. Installed: " +
+        "each. Cycles are those of the time stamp counter, bytes those that the kernel reads, or, moved, reads and "
+        "writes. Installed: " +
         libraries.list());
     report.note(
         "OpenCV computes 8-bit convolutions and bilinear interpolation with other roundings than these kernels, and "

@@ -6,17 +6,21 @@
 #include <cstring>
 #include <limits>
 #include <tuple>
+#include <variant>
 #include <vector>
 
 #include "penstock/dependences.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/trace.hpp"
 
 namespace {
 
+using penstock::Distribution;
 using penstock::Machine;
 using penstock::apps::Team;
 namespace lu = penstock::apps::lu;
+namespace trace = penstock::trace;
 
 bool same_bits(const lu::Matrix& a, const lu::Matrix& b) {
     return a.elements().size() == b.elements().size() &&
@@ -101,6 +105,31 @@ TEST_P(LuShapes, by_tagged_calls_the_factors_have_the_same_bits) {
     }
 }
 
+TEST_P(LuShapes, with_every_block_a_tagged_call_the_calls_are_counted_and_the_factors_have_the_same_bits) {
+    lu::Matrix by_one = input();
+    lu::serial(by_one);
+    for (const auto distribution : {Distribution::balanced, Distribution::round_robin}) {
+        for (const int targets : {0, 1, 2}) {
+            Machine machine{{.targets = targets, .depth = 4, .distribution = distribution}};
+            lu::Matrix by_calls = input();
+            lu::called(by_calls, machine);
+            EXPECT_TRUE(same_bits(by_one, by_calls)) << targets << " targets";
+            std::uint64_t issued = 0, run = 0;
+            const auto snapshot = machine.snapshot();
+            for (const auto& [track, entry] : snapshot.tracks()) {
+                if (const auto* initiator = std::get_if<trace::InitiatorTotals>(&entry.totals)) {
+                    issued += initiator->calls;
+                    run += initiator->helped + initiator->inlined;
+                } else {
+                    run += std::get<trace::TargetTotals>(entry.totals).tasks;
+                }
+            }
+            EXPECT_EQ(issued, lu::calls(by_calls)) << targets << " targets";
+            EXPECT_EQ(run, issued) << targets << " targets";
+        }
+    }
+}
+
 TEST_P(LuShapes, in_the_order_of_the_tags_the_factors_have_the_same_bits) {
     lu::Matrix by_one = input();
     lu::serial(by_one);
@@ -129,6 +158,7 @@ TEST(Lu, makes_the_matrix_and_the_factors_that_others_computed) {
     for (const double element : matrix.elements()) sum += element;
     EXPECT_NEAR(static_cast<double>(sum), 8741629860.489, 1e-3);
     EXPECT_EQ(lu::procedures(matrix), 11'440u);
+    EXPECT_EQ(lu::calls(matrix), 11'408u);  // 2 (31 + 30 + ...) + 31 31 + 30 30 + ...
     lu::serial(matrix);
     double smallest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < 512; ++i) smallest = std::min(smallest, std::abs(matrix(i, i)));
