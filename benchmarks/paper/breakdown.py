@@ -1,8 +1,9 @@
 """Applications of the gallery: speed-up over workers, and where the time of tagged calls went."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from paper.figures import Figures, with_interval
+from paper.figures import Figures, what_there_is, with_interval
 from paper.parts import Chart, Line, Picture, Run, Table
 
 PARTS = {
@@ -44,18 +45,19 @@ def speed_up(figures: Figures, run: Run, way: str) -> str:
 
 def breakdown_tables(figures: Figures, runs: Sequence[Run]) -> list[Table]:
     """Speed-up of each way, and shares of each role, for all processors and for one."""
-    tables = []
-    for run in runs:
-        name = label(run, figures.quick)
-        columns = {"median_us": "us", "low..high|speed_up": "times one thread"}
-        tables.append(figures.table(run, name, r"(\d+ workers, (?!initiator|targets).*)", columns))
-        roles = figures.select(run, r"(\d+ workers, (?:initiator|targets))")
-        used = [part for part in PARTS if any(part in row for _, row in roles)]
-        rows = [[match[1], *(row.get(part) for part in used)] for match, row in roles]
-        tables.append(
-            Table(f"{name}: percent of the time of tagged calls", ("", *(PARTS[part] for part in used)), rows)
-        )
-    return tables
+    return what_there_is(*(partial(_breakdown, figures, run) for run in runs))
+
+
+def _breakdown(figures: Figures, run: Run) -> list[Table]:
+    name = label(run, figures.quick)
+    columns = {"median_us": "us", "low..high|speed_up": "times one thread"}
+    roles = figures.select(run, r"(\d+ workers, (?:initiator|targets))")
+    used = [part for part in PARTS if any(part in row for _, row in roles)]
+    rows = [[match[1], *(row.get(part) for part in used)] for match, row in roles]
+    return [
+        figures.table(run, name, r"(\d+ workers, (?!initiator|targets).*)", columns),
+        Table(f"{name}: percent of the time of tagged calls", ("", *(PARTS[part] for part in used)), rows),
+    ]
 
 
 def breakdown_pictures(figures: Figures, runs: Sequence[Run], what: str, ways: Sequence[str]) -> list[Picture]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from paper.breakdown import gallery, most_workers, speed_up
 from paper.experiment import Experiment
-from paper.figures import Figures, shown, with_interval
+from paper.figures import Figures, shown, what_there_is, with_interval
 from paper.filters import filter_pictures, filter_tables, on_all
 from paper.parts import NOT_STATED, Bars, Chart, Line, Picture, Published, Run, Table
 
@@ -161,10 +161,11 @@ def percent(figures: Figures, name: str) -> str:
 
 
 def flight_tables(figures: Figures) -> list[Table]:
-    return [
-        figures.table(CELL_JOBS, "Jobs of 64,800 bytes in all, by the paper's measures", r"(.* a byte: (?:basic|\d at a target))", CELL_COLUMNS, "jobs"),
-        *_sizes(figures),
-    ]
+    rows = r"(.* a byte: (?:basic|\d at a target))"
+    return what_there_is(
+        lambda: [figures.table(CELL_JOBS, "Jobs of 64,800 bytes in all, by the paper's measures", rows, CELL_COLUMNS, "jobs")],
+        lambda: _sizes(figures),
+    )
 
 
 def _sizes(figures: Figures) -> list[Table]:
@@ -245,22 +246,14 @@ JOB_COLUMNS = {
 
 
 def chain_tables(figures: Figures) -> list[Table]:
-    return [
-        *(
-            figures.table(CELL_JOBS, f"{cycles} a byte that moves", rf"{cycles} a byte: ((?!\d at a target|a job alone).*)", CELL_COLUMNS, "jobs")
-            for cycles in CYCLES
-        ),
-        *(
-            figures.table(
-                JOBS,
-                f"{cycles} a byte that is read, effective being the time inside the jobs; chains pass their data on in the local store",
-                rf"{cycles} a byte: ((?!notified|\d in flight).*)",
-                JOB_COLUMNS,
-                "jobs",
-            )
-            for cycles in CYCLES
-        ),
-    ]
+    def papers(cycles: str) -> Table:
+        return figures.table(CELL_JOBS, f"{cycles} a byte that moves", rf"{cycles} a byte: ((?!\d at a target|a job alone).*)", CELL_COLUMNS, "jobs")
+
+    def ours(cycles: str) -> Table:
+        title = f"{cycles} a byte that is read, effective being the time inside the jobs; chains pass their data on in the local store"
+        return figures.table(JOBS, title, rf"{cycles} a byte: ((?!notified|\d in flight).*)", JOB_COLUMNS, "jobs")
+
+    return what_there_is(lambda: [papers(cycles) for cycles in CYCLES], lambda: [ours(cycles) for cycles in CYCLES])
 
 
 def chain_pictures(figures: Figures) -> list[Picture]:
@@ -313,11 +306,11 @@ SYNTHETIC = gallery("synthetic", {}, {})
 
 def application_tables(figures: Figures) -> list[Table]:
     columns = {"median_us": "us", "low..high|speed_up": "times one thread"}
-    return [
-        *(replace(table, title="JPiP") for table in filter_tables(figures, JPIP, "frames", ("",))),
-        *filter_tables(figures, EDGE, "pictures", EDGES),
-        figures.table(SYNTHETIC, "synthetic", r"(\d+ workers, (?!initiator|targets).*)", columns),
-    ]
+    return what_there_is(
+        lambda: [replace(table, title="JPiP") for table in filter_tables(figures, JPIP, "frames", ("",))],
+        lambda: filter_tables(figures, EDGE, "pictures", EDGES),
+        lambda: [figures.table(SYNTHETIC, "synthetic", r"(\d+ workers, (?!initiator|targets).*)", columns)],
+    )
 
 
 def application_pictures(figures: Figures) -> list[Picture]:

@@ -1,7 +1,7 @@
 """The figures that runs wrote, for experiments to read by name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -84,6 +84,21 @@ class Figures:
         )
 
 
+def what_there_is(*makers: Callable[[], list[Table]]) -> list[Table]:
+    """The tables of an experiment of several runs: a run that is missing loses its own only. Raises Missing when there are none."""
+    tables: list[Table] = []
+    why: Missing | None = None
+    for make in makers:
+        try:
+            with reading():
+                tables += make()
+        except Missing as missing:  # the conditions below the tables say so
+            why = missing
+    if not tables and why is not None:
+        raise why
+    return tables
+
+
 def cell(row: dict[str, Any], column: str) -> Cell:
     """The figure in this column; for "a..b|c" the figure c with its interval a to b."""
     if "|" not in column:
@@ -132,13 +147,18 @@ def in_bytes(words: str) -> float:
 RULER = "2026-11-23"  # since this day F1 and F2 are timed without a division, and a run is void by its A/A interval
 
 
+def unquotable(result: dict[str, Any]) -> str:
+    """Why nobody should quote a run that did not fail; empty where nothing speaks against it."""
+    if result["date"] < RULER:
+        return f"measured with an older ruler (before {RULER})"
+    return "void by its own rule" if (result["report"].get("noise") or {}).get("void") else ""
+
+
 class Quotable(Figures):
     """Raises Missing for a run that is void or that an older ruler measured."""
 
     def report(self, run: Run) -> dict[str, Any]:
         report = super().report(run)
-        if self.document["runs"][run.name(self.quick)]["date"] < RULER:
-            raise Missing(f"{run.command(self.quick)} was last run with an older ruler (before {RULER})")
-        if (report.get("noise") or {}).get("void"):
-            raise Missing(f"{run.command(self.quick)} was void: it is to be repeated")
+        if why := unquotable(self.document["runs"][run.name(self.quick)]):
+            raise Missing(f"{run.command(self.quick)} is {why}")
         return report

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from paper.experiment import Experiment
-from paper.figures import Figures, Missing, reading, shown
+from paper.figures import Figures, Missing, reading, shown, unquotable
 from paper.parts import Table
 
 
@@ -21,7 +21,9 @@ def conditions(experiment: Experiment, figures: Figures) -> Iterator[str]:
             yield f"{run.command(figures.quick)}, {result['date']}: failed, {result['error']}"
         else:
             program = f", program {result['program']}" if result.get("program") else ""
-            yield f"{result['command']}, {result['date']}{program}, {result['seconds']:.0f} s: {_noise(result['report'].get('noise'))}"
+            noise = _noise(result["report"].get("noise"))
+            why = unquotable(result)
+            yield f"{result['command']}, {result['date']}{program}, {result['seconds']:.0f} s: {noise}{f'; {why}' if why else ''}"
 
 
 def remarks(experiment: Experiment) -> list[tuple[str, str]]:
@@ -32,10 +34,9 @@ def remarks(experiment: Experiment) -> list[tuple[str, str]]:
 def _noise(noise: dict[str, Any] | None) -> str:
     if noise is None:
         return "noise not measured"
-    void = "; void by its own rule" if noise["void"] else ""
     return (
         f"noise (A/A) {shown(noise['value'])} ({shown(noise['low'])} to {shown(noise['high'])}), "
-        f"the floor moved by {100 * noise['floor_moved']:.0f} %{void}"
+        f"the floor moved by {100 * noise['floor_moved']:.0f} %"
     )
 
 
@@ -82,16 +83,16 @@ READING = (
     "The papers: Tagged Procedure Calls (TPC), calls with tagged arguments as tasks, on the Cell; Cell-Space, components as streaming graphs, "
     "and Cell-RTL, the runtime of jobs below it, on the Cell, too; DataCutter-Lite, filters and streams on the Cell; Remote Store Programming "
     "(RSP), on the TILEPro64. What is cited is what their texts say; nothing is read off their pictures, so that a curve is 'not stated in words'. "
-    "[papers.md](papers.md) says where each of their mechanisms stands in the code.",
+    "docs/papers.md says where each of their mechanisms stands in the code.",
     "How to read the figures: a ratio is the median over the batches of a run, which need not be the quotient of two medians, and in brackets "
     "stands its 95 % interval. F1 is one cache line bounced between two processors, there and back, F2 the same with two lines in turn. "
-    "Effective execution time (AEET) is the time inside the jobs' own code over the number of workers, total execution time (TET) that from the "
-    "first issue until all is complete. 'hand' is the same work threaded by hand, 'tagged' are tagged calls with barriers, 'dependent' calls "
+    "Effective execution time (AEET) is what the jobs take by themselves, over the number of workers (each table says how that is measured), total "
+    "execution time (TET) the time from the first issue until all is complete. 'hand' is the same work threaded by hand, 'tagged' are tagged calls with barriers, 'dependent' calls "
     "find their order by their arguments, 'staged' ones work on copies in the target's local store.",
     "Below every experiment stand the commands that made its figures, the day, the program (its commit), how long it took and how noisy it was: "
     "A/A is the ratio of a thing to itself. Quick runs show sizes, not values. In a void run a thing may differ from itself by more than 15 %: what "
-    "is said of it holds as far as its intervals do. One machine's figures may be of an older program than another's. A void run, and one by an older ruler, is "
-    "left out of this page.",
+    "is said of it holds as far as its intervals do. One machine's figures may be of an older program than another's. The page in the documentation leaves out "
+    "the figures of void runs and of those by an older ruler, and says so below the experiment.",
 )
 
 HEAD = """# The papers' experiments, repeated
@@ -129,15 +130,14 @@ def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:
 
 
 def _ours(experiment: Experiment, figures: Figures) -> list[str]:
-    lines = [f"**{figures.document['machine'] or 'This machine'}.** "]
+    tables: list[Table] = []
     try:
         with reading():
-            tables = [line for table in experiment.tables(figures) for line in _rows(table)]
-            lines[0] += experiment.shows(figures)
-            lines += ["", *tables]
+            tables = experiment.tables(figures)
+            said = experiment.shows(figures)
     except Missing as why:
-        lines[0] += f"Not measured: {why}."
-        lines.append("")
+        said = f"Not told: {why}." if tables else f"Not measured: {why}."
+    lines = [f"**{figures.document['machine'] or 'This machine'}.** {said}", "", *(line for table in tables for line in _rows(table))]
     return [*lines, *(f"- {line}" for line in conditions(experiment, figures)), ""]
 
 

@@ -22,7 +22,7 @@ from paper.told import READING, conditions  # noqa: E402
 
 STORED = ROOT / "tests" / "python" / "paper_figures.json"
 NOISE = {"value": 1.0, "low": 0.9, "high": 1.1, "floor_moved": 0.05, "runs_thrown_away": 0, "void": False}
-SOURCES = ("TPC", "Cell-Space", "Cell-RTL", "DataCutter-Lite", "RSP")
+SOURCES = ("TPC", "Cell-Space", "DataCutter-Lite", "RSP")
 
 
 def main(*given):
