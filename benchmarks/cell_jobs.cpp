@@ -1,5 +1,6 @@
-// Cell-Space's synthetic jobs with its own measures: 1 and 10 cycles for each byte that a job reads or writes, chains whose
-// jobs keep their transfers, persistent data in the place of input and output, and overheads over a time without stalls.
+// Cell-Space's synthetic jobs with its own measures: 1 and 10 cycles for each byte that a job reads or writes, chains
+// whose jobs keep their transfers, persistent data in the place of input and output, and overheads over a time without
+// stalls.
 //
 // The paper's figures 5 and 6. Its effective execution time (AEET) is that of a function that takes a fixed number of
 // cycles, on processors that have no caches: what a job waits for its data is overhead. So AEET is here the time of the

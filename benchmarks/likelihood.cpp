@@ -1,6 +1,6 @@
-// One likelihood of a tree of 42 sequences under GTR with four categories of rates: on one thread, by hand, by OpenMP, by
-// tasks in each of their forms, and by BEAGLE on one thread and on several. Tagged Procedure Calls (section 4.4) does
-// not say how large its alignments were.
+// One likelihood of a tree of 42 sequences under GTR with four categories of rates: on one thread, by hand, by OpenMP,
+// by tasks in each of their forms, and by BEAGLE on one thread and on several. Tagged Procedure Calls (section 4.4)
+// does not say how large its alignments were.
 #include <cmath>
 #include <cstring>
 #include <memory>

@@ -1,5 +1,5 @@
-// LU as Tagged Procedure Calls ran it: every bdiv, bmodd and bmod of a matrix in blocks is a tagged call, dealt out to the
-// targets in turn through lanes of 1 to 64 slots, with prefetch and without; the caller issues and waits.
+// LU as Tagged Procedure Calls ran it: every bdiv, bmodd and bmod of a matrix in blocks is a tagged call, dealt out to
+// the targets in turn through lanes of 1 to 64 slots, with prefetch and without; the caller issues and waits.
 //
 // The paper's matrix is 4096 x 4096 in float, its blocks 64 x 64 and 16 x 16, its targets one to six beside the thread
 // that issues. Here there are as many targets as there are processors beside the issuing one's. Beside them stands the

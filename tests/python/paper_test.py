@@ -238,6 +238,16 @@ def test_every_experiment_can_read_what_its_runs_write(made, stored):
     assert said.endswith(".") and "?" not in said and any(letter.isdigit() for letter in said)
 
 
+def recent():
+    """The stored figures as if they had been measured with today's rulers, and quietly."""
+    document = json.loads(STORED.read_text())
+    for run in document["runs"].values():
+        run["date"] = "2026-11-25"
+        if run["report"].get("noise"):
+            run["report"]["noise"]["void"] = False
+    return document
+
+
 def test_the_page_holds_what_was_published_what_was_measured_and_what_failed(tmp_path, never):
     pytest.importorskip("matplotlib")
     document = json.loads(STORED.read_text())
@@ -265,7 +275,7 @@ def test_the_page_holds_what_was_published_what_was_measured_and_what_failed(tmp
 
 
 def test_figures_that_are_no_numbers_lose_their_experiment_only(tmp_path, never):
-    document = json.loads(STORED.read_text())
+    document = recent()
     for row in document["runs"]["reconfigure"]["report"]["rows"]:
         row["median_us"] = None
     for row in document["runs"]["colour"]["report"]["rows"]:
@@ -290,8 +300,32 @@ def test_null_tasks_without_rows_of_waking_are_told_all_the_same():
     assert [table.title for table in null_task.tables(Figures(document))] == [table.title for table in with_waking[:-1]]
 
 
+def test_what_nobody_should_quote_is_left_out_of_the_documentation_and_named(tmp_path, never):
+    document = recent()
+    document["runs"]["null-task"]["date"] = "2026-11-22"
+    document["runs"]["gallery saxpy"]["report"]["noise"]["void"] = True
+    source, words = tmp_path / "figures.json", tmp_path / "experiments.md"
+    source.write_text(json.dumps(document))
+    assert main("all", "--from", source, "--markdown", words) == 0
+    chapters = {name: text for name, text in re.findall(r"`\./bench paper ([\w-]+)`\.(.*?)(?=\n## |\Z)", words.read_text(), re.DOTALL)}
+    assert "Not measured: ./bench null-task --quick is measured with an older ruler" in chapters["tpc-null-task"]
+    assert "push, slot" not in chapters["tpc-null-task"]
+    kernels = chapters["tpc-kernels"]  # of three runs one
+    assert "Not told: ./bench gallery saxpy --quick is void" in kernels and "void by its own rule\n" in kernels
+    assert "*saxpy*" not in kernels and "*sgemv*" in kernels
+
+
+def test_a_full_run_that_is_void_is_made_again_and_not_without_end(bench, monkeypatch):
+    monkeypatch.setattr(paper.running, "is_void", lambda result: True)
+    results = Results(False, "", None, None)
+    run_all([experiment(Run("a"))], results, lambda line: None)
+    assert bench() == ["a", "a", "a"]
+    run_quietly(experiment(Run("b")))
+    assert bench() == ["a", "a", "a", "b"]
+
+
 def test_another_machine_stands_beside_ours(tmp_path, never):
-    document = json.loads(STORED.read_text())
+    document = recent()
     ours, theirs, page = tmp_path / "ours.json", tmp_path / "theirs.json", tmp_path / "experiments.md"
     ours.write_text(json.dumps(document | {"machine": "small"}))
     theirs.write_text(json.dumps(document | {"machine": "large"}))
