@@ -139,7 +139,7 @@ void Station::complete_job() {
     if (fired) {
         tally(firings);
         tally(service_ticks, outcome.ticks);
-        if (has_class) note_cost(Clock::ticks() - sent_at_);
+        if (has_class) note_cost(Clock::ticks() - sent_at);
         tally(sampled);
         timed_ = Clock::nanoseconds(outcome.ticks) >= 1'000;
         if (!timed_) since_ = 0;

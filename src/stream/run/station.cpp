@@ -28,10 +28,11 @@ void make_ends(const AnyFilter& filter, Station* station, Inlets& inlets, Outlet
 
 Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
                  const FilterKind& kind, const FilterOptions& options)
-    : filter_(std::move(filter)), ahead_(run.machine().options().prefetch), run_(run), external(kind.external),
-      on_failure(options.on_failure), born(Clock::ticks()), on_any_input_(kind.on_any_input),
-      bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy), filter_id_(filter_id),
-      event_names_(options.events) {
+    : filter_(std::move(filter)), measured_(!options.target_classes.empty() || run.slows()),
+      ahead_(run.machine().options().prefetch), run_(run), external(kind.external),
+      has_class(!options.target_classes.empty()), on_failure(options.on_failure), born(Clock::ticks()),
+      on_any_input_(kind.on_any_input), bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
+      filter_id_(filter_id), event_names_(options.events) {
     try {
         make_ends(*filter_, this, inlets, outlets);
         for (auto& outlet : outlets) outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory());
@@ -173,10 +174,10 @@ bool Station::gives_way() noexcept {
 [[gnu::always_inline]] inline void Station::fire() {
     turn_to(Doing::firing);
     if (proxy != nullptr) [[unlikely]] {
-        if (has_class) sent_at_ = Clock::ticks();
+        if (has_class) sent_at = Clock::ticks();
         return proxy->send(FilterCall::fire);
     }
-    if (has_class || run_.slows()) [[unlikely]]
+    if (measured_) [[unlikely]]
         until_sample_ = 1;
     const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
     taken_in_firing_ = 0;
@@ -200,7 +201,7 @@ bool Station::gives_way() noexcept {
     }
     if (timing) [[unlikely]]
         ahead_.end();
-    if (run_.slows()) [[unlikely]]
+    if (measured_ && run_.slows()) [[unlikely]]
         run_.slow_down(begin);
     if (begin != 0) [[unlikely]]
         sample_end(begin);

@@ -168,11 +168,11 @@ class alignas(64) Station {
     std::uint64_t since_ = 0;  ///< tick at which what it does now began
     std::uint32_t taken_in_firing_ = 0;
     std::uint32_t until_sample_ = 1;
-    std::uint64_t sent_at_ = 0;      ///< tick at which its proxy sent a firing
     std::uint32_t loop_tokens_ = 0;  ///< to be given back when what the firing wrote has gone
     bool waits_plainly_ = false;     ///< for input, and for nothing else: it can fire as soon as there is some
     bool over_ = false;              ///< the filter said that it has ended
     bool timed_ = false;             ///< its firings are long enough for two looks at the clock
+    const bool measured_;            ///< each of its firings is: it has a class, or some target is slow
 
   public:
     std::atomic<Doing> doing{Doing::nothing};
@@ -181,6 +181,7 @@ class alignas(64) Station {
     bool stopping = false;
     /// A firing goes on as tasks (spread.cpp): from the first of them until tasks_done has arrived
     bool spreading = false;
+    std::unique_ptr<JobsHere> jobs_here;  ///< of such a firing, where no target runs them
 
   private:
     alignas(64) Mail* first_event_ = nullptr;  ///< of those that wait
@@ -303,9 +304,10 @@ class alignas(64) Station {
     Server* next_home = nullptr;
     Station *older = nullptr, *newer = nullptr;  ///< in the list of ready stations that it is in
     Station* next_unlisted = nullptr;  ///< home's thread: behind it among those for which its list had no room
+    /// It runs on targets of certain classes, and how long its firings last decides what it gets.
+    const bool has_class;
+    std::uint64_t sent_at = 0;  ///< tick at which its proxy sent a firing
     OnFailure on_failure = OnFailure::stop;
-    bool has_class =
-        false;  ///< it runs on targets of certain classes, and how long its firings last decides what it gets
 
     // ---- for any thread ----
     /// Ticks that a firing takes there, as measured; 0: not yet. Where it has a class.
@@ -329,7 +331,6 @@ class alignas(64) Station {
     Mail tasks_done{.kind = MailKind::tasks};  ///< sent once for each such firing, by whoever was the last
     std::vector<std::shared_ptr<void>> kept;   ///< until then
     std::function<void()> second_half;         ///< is called then, and may go on with other tasks
-    std::unique_ptr<JobsHere> jobs_here;       ///< where no target runs them
     std::mutex task_failure_lock;
     std::exception_ptr task_failure;       ///< of the first task that threw
     std::atomic<bool> job_dropped{false};  ///< one was not run

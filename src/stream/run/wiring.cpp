@@ -22,7 +22,6 @@ std::unique_ptr<Station> Wiring::make_station(const Adjacency& adjacency, const 
     const int target = adjacency.place(filter, copy);
     station->proxy = run_.backend().proxy_for(*station, filter, target);
     if (!station->external && station->proxy == nullptr) station->set_home(run_.server_of(target));
-    station->has_class = !filter.options.target_classes.empty();
     for (std::size_t i = 0; i < station->outlets.size(); ++i)
         station->outlets[i]->order_matters = adjacency.order_matters(filter.id, i);
     for (const auto* const stream : adjacency.into(filter.id)) {
