@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
     const bench::About about{"jpip",
                              "sixteen films in motion JPEG side by side, as filters: frames a second on 1..N "
                              "processors against one thread and oneTBB",
-                             {"jpip/speedup-2", "jpip/over-onetbb"}};
+                             {"jpip/speedup-2", "jpip/over-onetbb", "jpip/automatic"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 15;
     bench::Report report{about, options};
@@ -130,6 +130,7 @@ int main(int argc, char** argv) {
 #endif
     const auto faster = bench::measure_speed_up(filters, "", options, report);
     bench::judge_speed_up("jpip", faster, 1.8, report);
+    bench::judge_automatic("jpip", filters, options, report);
     report.note(
         "films of 1280 x 720 from a window that moves over retina.jpg; 16 frames make one picture on the screen; "
         "decoding, "

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
     const bench::About about{
         "tissue",
         "tissue analysis from JPEG tiles, as filters: tiles a second on 1..N processors against one thread and oneTBB",
-        {"tissue/speedup-2", "tissue/over-onetbb"}};
+        {"tissue/speedup-2", "tissue/over-onetbb", "tissue/automatic"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 21;
     bench::Report report{about, options};
@@ -138,6 +138,7 @@ int main(int argc, char** argv) {
     const std::size_t side = options.quick ? 1024 : 4096;
     Bench many{input(side, side, report), {side, side, 128, 128}};
     if (!options.quick) options.plan.rounds = 11;
+    bench::judge_automatic("tissue", filters(many, 1), options, report);
     const auto faster = compare(many, options, report);
     bench::judge_speed_up("tissue", faster, 1.8, report);
     report.note(

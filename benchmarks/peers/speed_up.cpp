@@ -4,18 +4,20 @@
 
 #include "harness/processors.hpp"
 #include "peers/ours.hpp"
+#include "penstock/stream_options.hpp"
 
 namespace bench {
 namespace {
 
+auto on_first(std::function<double()> body) {
+    return [body = std::move(body)] {
+        const Pinned pinned{allowed_processors().front()};
+        return body();
+    };
+}
+
 Result compare(const Filters& filters, int processors, bool with_onetbb, const Options& options) {
     const auto machine = make_machine({.targets = processors - 1});
-    const auto on_first = [](auto body) {
-        return [body] {
-            const Pinned pinned{allowed_processors().front()};
-            return body();
-        };
-    };
     std::vector<Contestant> contestants{
         {"serial", on_first(filters.serial)},
         {"streamed", on_first([&, processors] { return filters.streamed(*machine, processors); })}};
@@ -47,6 +49,29 @@ SpeedUp measure_speed_up(const Filters& filters, const std::string& prefix, cons
     for (int processors = 1; processors < most; processors *= 2) measure_on(processors);
     measure_on(most);
     return found;
+}
+
+void judge_automatic(const std::string& name, const Filters& filters, const Options& options, Report& report) {
+    constexpr const char* chosen = "automatic";
+    const int most = std::max(2, static_cast<int>(allowed_processors().size()));
+    const auto machine = make_machine({.targets = most - 1});
+    const auto with = [&](int copies) { return on_first([&, copies] { return filters.streamed(*machine, copies); }); };
+    std::vector<Contestant> contestants{{chosen, with(penstock::FilterOptions::automatic)}};
+    for (int copies = 1; copies <= most + 2; ++copies)
+        contestants.push_back({std::to_string(copies) + " copies", with(copies)});
+    const auto result = measure(contestants, options.plan);
+    report.conditions(result);
+    std::string best = contestants[1].name;
+    for (const auto& each : result.names()) {
+        if (each != chosen && result.median(each) < result.median(best)) best = each;
+        const auto over = result.ratio(each, chosen).usual;
+        report.row("copies of each filter: " + each,
+                   {{filters.unit + "_a_second", filters.units / result.median(each) * 1e9},
+                    {"times_automatic", over.value},
+                    {"low", over.low},
+                    {"high", over.high}});
+    }
+    report.goal(name + "/automatic", result.ratio(best, chosen), Direction::at_least, 0.97);
 }
 
 void judge_speed_up(const std::string& name, const SpeedUp& measured, double wanted, Report& report) {
