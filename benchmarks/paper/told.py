@@ -123,7 +123,8 @@ def _chapter(experiment: Experiment, machines: Sequence[Figures]) -> str:
         )
     else:
         lines += ["No paper asked this.", ""]
-    for figures in machines:
+    known = [figures for figures in machines if any(run.name(figures.quick) in figures.document["runs"] for run in experiment.runs)]
+    for figures in known or machines[:1]:
         lines += _ours(experiment, figures)
     lines += [line for word, text in remarks(experiment) for line in (f"*{word}.* {text}", "")]
     return "\n".join(lines)
