@@ -39,7 +39,9 @@ class Figures:
         return result["report"]
 
     def rows(self, run: Run) -> list[dict[str, Any]]:
-        return self.report(run)["rows"]
+        """Of what was measured with the processors near one another and far apart, that which was measured near."""
+        rows = self.report(run)["rows"]
+        return [row | {"name": row["name"].removesuffix(", near")} for row in rows if not row["name"].endswith(", far")]
 
     def quotable(self) -> "Figures":
         """The same without runs that nobody should quote: void ones, and those of an older ruler."""

@@ -206,6 +206,14 @@ def test_a_figure_that_was_not_measured_is_missing_by_name():
         figures.rows(Run("other"))
 
 
+def test_of_rows_near_and_far_the_near_ones_are_told():
+    rows = [{"name": "a, near", "ns": 1}, {"name": "a, far", "ns": 5}, {"name": "b", "ns": 2}]
+    run = Run("queue")
+    figures = Figures({"machine": "", "quick": False, "runs": {run.name(False): {"report": {"rows": rows}}}})
+    assert [(row["name"], row["ns"]) for row in figures.rows(run)] == [("a", 1), ("b", 2)]
+    assert figures.value(run, "a", "ns") == 1
+
+
 def test_a_grid_shows_one_figure_by_both_parts_of_the_names():
     rows = [{"name": "8 B, ring", "ns": 1.0}, {"name": "8 B, push", "ns": 2.0}, {"name": "64 B, ring", "ns": 3.0}]
     figures = Figures({"machine": "M", "quick": False, "runs": {"good": {"report": {"rows": rows}}}})
