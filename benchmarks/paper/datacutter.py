@@ -282,10 +282,6 @@ COLOUR = Experiment(
         figures, COLOUR_RUN, "Colour transformation", ("one photograph: ", "32 in a row: ")
     ),
     shows=colour_shows,
-    cause="Filters cost 1 to 2 % on one processor, against the serial program, and 6 % on the Xeon where the graph is made for every 32 "
-    "tiles. On the EPYC the rest is the second processor's, of which "
-    "oneTBB's pipeline with the same kernel gets no more. On the Xeon oneTBB gets more where the graph is made for every "
-    "32 tiles: making, starting and ending it is a part of so short a run.",
 )
 
 TISSUE_RUN = Run("tissue")

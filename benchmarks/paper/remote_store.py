@@ -102,8 +102,7 @@ TRANSFORM = Experiment(
     "transpose by whole lines, where the shared variant writes column by column. So these figures say little about remote stores, and the "
     "paper's 4.4 and 1.64, of 56 cores that exchange nearly everything, stay unanswered until more cores are measured. Which of push and "
     "pull wins differs from machine to machine, so the choice between them is measured (docs/performance/2-vcpu-epyc.md has what was "
-    "tried). The Xeon's figures are of a program that sent each of push's blocks of 8 KiB by the way that suits 8 KiB; since 9821585 all "
-    "go by the way that suits what is published together.",
+    "tried).",
 )
 
 
