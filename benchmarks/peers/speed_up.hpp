@@ -29,8 +29,8 @@ struct SpeedUp {
 /// Rows for 1, 2, 4... and all processors, interleaved with the serial program, `prefix` before their names.
 SpeedUp measure_speed_up(const Filters& filters, const std::string& prefix, const Options& options, Report& report);
 
-/// The goal NAME/automatic: on all processors, the rate with as many copies as the runtime chooses, over the best of 1, 2
-/// ... and two more than there are processors.
+/// The goal NAME/automatic: on all processors, the rate with as many copies as the runtime chooses, over the best of
+/// 1, 2 ... and two more than there are processors.
 void judge_automatic(const std::string& name, const Filters& filters, const Options& options, Report& report);
 
 /// The goals NAME/speedup-2, at least `wanted`, and NAME/over-onetbb, not to be slower.
