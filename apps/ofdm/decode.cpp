@@ -13,7 +13,7 @@ namespace viterbi = kernels::viterbi;
 
 Decoder::Decoder(const Format& format) : format_{format}, decisions_(service_bits + 8 * longest_frame + tail_bits) {}
 
-bool Decoder::run(const SoftPiece& from) {
+bool Decoder::run(const SoftPiece& from, Frame& to) {
     const std::size_t each = format_.data_bits(rates[from.head.frame.rate]);
     // What follows the tail is of no use.
     const std::size_t all = service_bits + 8 * from.head.frame.octets + tail_bits;
@@ -28,12 +28,9 @@ bool Decoder::run(const SoftPiece& from) {
     steps_ += here;
     // Before the end any state will do for a guess: the survivors of all have the same past, some dozens of steps ago.
     viterbi::trace(decisions_, steps_, 0, known, bits_);
-    return from.head.last();
-}
-
-void Decoder::finish(DecodedFrame& to) const {
-    to.head = frame_;
-    std::copy_n(bits_.begin(), (steps_ + 63) / 64, to.bits.begin());
+    if (!from.head.last()) return false;
+    check(frame_, bits_, to);
+    return true;
 }
 
 bool read_signal(std::span<const std::int8_t> soft, FrameHead& head) {
@@ -54,10 +51,9 @@ bool read_signal(std::span<const std::int8_t> soft, FrameHead& head) {
     return true;
 }
 
-void check(const DecodedFrame& from, Frame& to) {
-    to.head = from.head;
-    const std::size_t octets = from.head.octets, words = (service_bits + 8 * octets + 63) / 64;
-    auto bits = from.bits;
+void check(const FrameHead& head, FrameBits& bits, Frame& to) {
+    to.head = head;
+    const std::size_t octets = head.octets, words = (service_bits + 8 * octets + 63) / 64;
     descramble(std::span(bits).first(words));
     constexpr std::size_t before = service_bits / 8;
     if constexpr (std::endian::native == std::endian::little) {

@@ -12,16 +12,15 @@ namespace penstock::apps::ofdm {
 class Decoder {
   public:
     explicit Decoder(const Format& format);
-    /// True when the frame is complete; finish() tells it then.
-    bool run(const SoftPiece& from);
-    void finish(DecodedFrame& to) const;
+    /// True when the frame is complete, which `to` is then.
+    bool run(const SoftPiece& from, Frame& to);
 
   private:
     const Format& format_;
     FrameHead frame_{};
     kernels::viterbi::Metrics metrics_{};
     std::vector<std::uint64_t> decisions_;
-    std::array<std::uint64_t, std::tuple_size_v<decltype(DecodedFrame::bits)>> bits_{};
+    FrameBits bits_{};
     std::size_t steps_ = 0;
 };
 
@@ -29,7 +28,7 @@ class Decoder {
 /// its length cannot be.
 bool read_signal(std::span<const std::int8_t> soft, FrameHead& head);
 
-/// Takes out the scrambler's sequence, and compares the check sequence.
-void check(const DecodedFrame& from, Frame& to);
+/// Takes the scrambler's sequence out of the bits of a frame, and compares the check sequence.
+void check(const FrameHead& head, FrameBits& bits, Frame& to);
 
 }  // namespace penstock::apps::ofdm

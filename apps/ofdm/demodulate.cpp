@@ -28,6 +28,15 @@ Sample power_of(Sample base, int exponent) noexcept {
     return result;
 }
 
+/// Rows between blocks, or the same row of two would be told apart late, by the upper bits of its address.
+constexpr std::size_t apart = 2;
+
+/// Has samples fetched that are to be read soon. Reading goes from symbol to symbol, which no processor foresees.
+void fetch(std::span<const Sample> samples) noexcept {
+    constexpr std::size_t line = 64 / sizeof(Sample);
+    for (std::size_t i = 0; i < samples.size(); i += line) __builtin_prefetch(samples.data() + i);
+}
+
 /// exp(i angle), to the last bits but one, for |angle| <= `steepest`.
 Sample turned_by(float angle) noexcept {
     const float square = angle * angle;
@@ -49,11 +58,10 @@ std::vector<Sample> against_offset(const Format& format, double cycles) {
     return factors;
 }
 
-Demodulator::Demodulator(const Format& format) : format_{format}, work_(4 * format.size * side) {
-    float* const work = work_.data();
-    const std::size_t block = format.size * side;
-    data_ = {work, work + block};
-    scratch_ = {work + 2 * block, work + 3 * block};
+Demodulator::Demodulator(const Format& format) : format_{format}, work_(4 * (format.size + apart)) {
+    const auto part = [&](std::size_t number) { return work_[number * (format.size + apart)].of; };
+    data_ = {part(0), part(1)};
+    scratch_ = {part(2), part(3)};
     std::uint16_t next = 0;
     const auto unread = static_cast<std::uint16_t>(format.data.size());
     for (int carrier = format.used.front(); carrier <= format.used.back(); ++carrier) {
@@ -116,24 +124,10 @@ void Demodulator::follow(kernels::ofdm::ConstBlock carriers, std::size_t count, 
 }
 
 void Demodulator::block(const Sample* samples, std::size_t count, std::size_t first, Block to) {
-    kernels::ofdm::lay_side_by_side(samples, format_.size, count, rotation_, data_);
+    kernels::ofdm::lay_side_by_side(samples, format_.symbol, count, rotation_, data_);
     const Block carriers = kernels::ofdm::fourier(format_.size, format_.roots, data_, scratch_);
     follow(carriers, count, first);
     kernels::ofdm::equalise(carriers, carriers_, turn_, step_, to);
-}
-
-void Demodulator::run(const SamplePiece& from, CarrierPiece& to) {
-    to.head = from.head;
-    if (from.head.first == 0 || from.head.frame.number != frame_) {
-        static constexpr std::array<Sample, most_used> unknown{};
-        begin(from.head.frame, (from.head.first == 0 ? from.channel : unknown).data());
-        frame_ = from.head.frame.number;
-    }
-    if (from.head.first == 0) to.power = power_;
-    const std::size_t rows = (format_.data.size() + 1) * side;
-    for (std::size_t s = 0; s < from.head.count; s += side)
-        block(from.samples.data() + s * format_.size, std::min<std::size_t>(side, from.head.count - s),
-              from.head.first + s + 1, {to.re.data() + s / side * rows, to.im.data() + s / side * rows});
 }
 
 Demapper::Demapper(const Format& format) : format_{format}, work_(format.data.size() * 6 * side + side) {
@@ -171,23 +165,28 @@ void Demapper::block(kernels::ofdm::ConstBlock carriers, std::size_t count, std:
     }
 }
 
-void Demapper::run(const CarrierPiece& from, SoftPiece& to) {
+SoftDemodulator::SoftDemodulator(const Format& format)
+    : format_{format}, demodulator_{format}, demapper_{format}, carriers_(2 * (demodulator_.rows() + apart)) {}
+
+void SoftDemodulator::run(const SamplePiece& from, std::span<const Sample> samples, SoftPiece& to) {
     to.head = from.head;
+    const Rate& rate = rates[from.head.frame.rate];
     if (from.head.first == 0 || from.head.frame.number != frame_) {
-        static constexpr std::array<float, most_data> unknown{};
-        begin(rates[from.head.frame.rate], from.head.first == 0 ? from.power : unknown);
+        static constexpr std::array<Sample, most_used> unknown{};
+        demodulator_.begin(from.head.frame, (from.head.first == 0 ? from.channel : unknown).data());
+        demapper_.begin(rate, demodulator_.power());
         frame_ = from.head.frame.number;
     }
-    const std::size_t rows = (format_.data.size() + 1) * side, each = 2 * format_.data_bits(*rate_);
-    for (std::size_t s = 0; s < from.head.count; s += side)
-        block({from.re.data() + s / side * rows, from.im.data() + s / side * rows},
-              std::min<std::size_t>(side, from.head.count - s), to.soft.data() + s * each);
-}
-
-void Demapper::symbol(kernels::ofdm::ConstBlock carriers, const std::array<float, most_data>& power, const Rate& rate,
-                      std::int8_t* soft) {
-    begin(rate, power);
-    block(carriers, 1, soft);
+    const Block carriers{carriers_.front().of, carriers_[demodulator_.rows() + apart].of};
+    const std::size_t each = 2 * format_.data_bits(rate), run = side * format_.symbol;
+    fetch(samples.first(std::min(run, samples.size())));
+    for (std::size_t s = 0; s < from.head.count; s += side) {
+        const auto behind = samples.subspan(std::min((s + side) * format_.symbol, samples.size()));
+        fetch(behind.first(std::min(run, behind.size())));
+        const auto count = std::min<std::size_t>(side, from.head.count - s);
+        demodulator_.block(samples.data() + s * format_.symbol, count, from.head.first + s + 1, carriers);
+        demapper_.block(carriers, count, to.soft.data() + s * each);
+    }
 }
 
 }  // namespace penstock::apps::ofdm

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -137,30 +138,47 @@ struct Save {
     std::vector<Sample> all_;
 };
 
+/// The samples of a piece go beside it, where they are: most refer to the portion that they came in.
 struct Synchronise {
     Input<Sample> samples{"samples"};
     Output<SamplePiece> pieces{"pieces"};
+    Output<Sample> symbols{"symbols"};
     SizeSetting size;
 
     void operator()() {
         if (!synchroniser_) synchroniser_.emplace(size.format());
-        synchroniser_->push(samples.read().span());
+        const auto portion = std::make_shared<const penstock::Buffer<Sample>>(samples.read());
+        synchroniser_->push(portion->span());
         for (;;) {
             if (!piece_) piece_ = pieces.make(1);
             SamplePiece& piece = piece_.edit()[0];
-            if (!synchroniser_->next(piece)) return;
-            piece_.edit_tags() = {.sequence = given_++, .time = 0, .user = {piece.head.frame.number, 0}};
+            const auto found = synchroniser_->next(piece);
+            if (found.empty()) return;
+            auto beside = within(found, portion->span()) ? symbols.wrap(found, portion) : copied(found);
+            beside.edit_tags() =
+                piece_.edit_tags() = {.sequence = given_++, .time = 0, .user = {piece.head.frame.number, 0}};
             pieces.write(std::move(piece_));
+            symbols.write(std::move(beside));
         }
     }
 
   private:
+    static bool within(std::span<const Sample> part, std::span<const Sample> all) noexcept {
+        const std::less_equal<const Sample*> not_behind;
+        return not_behind(all.data(), part.data()) && not_behind(part.data() + part.size(), all.data() + all.size());
+    }
+    penstock::Buffer<Sample> copied(std::span<const Sample> found) {
+        auto buffer = symbols.make(found.size());
+        std::ranges::copy(found, buffer.edit().begin());
+        return buffer;
+    }
+
     std::optional<Synchroniser> synchroniser_;
     penstock::Buffer<SamplePiece> piece_;
     std::uint64_t given_ = 0;
 };
 
-/// A stage between pieces of two kinds. Pieces say in which format they are.
+/// A stage in the format that the piece at hand says.
 template <class Stage>
 class StageFor {
   public:
@@ -173,54 +191,39 @@ class StageFor {
     std::optional<Stage> stage_;
     std::uint32_t size_ = 0;
 };
-template <class Stage, class From, class To>
-struct StageFilter {
+
+struct Demodulate {
     static constexpr bool may_be_copied = true;
-    Input<From> in{"in"};
-    Output<To> out{"out"};
+    Input<SamplePiece> pieces{"pieces"};
+    Input<Sample> symbols{"symbols"};
+    Output<SoftPiece> out{"out"};
 
     void operator()() {
-        const auto from = in.read();
+        const auto piece = pieces.read();
+        const auto samples = symbols.read();
         auto to = out.make(1);
-        stage_(from[0].head.frame).run(from[0], to.edit()[0]);
+        stage_(piece[0].head.frame).run(piece[0], samples.span(), to.edit()[0]);
         out.write(std::move(to));
     }
 
   private:
-    StageFor<Stage> stage_;
+    StageFor<SoftDemodulator> stage_;
 };
-struct Demodulate : StageFilter<Demodulator, SamplePiece, CarrierPiece> {};
-struct Demap : StageFilter<Demapper, CarrierPiece, SoftPiece> {};
 
 struct Decode {
     static constexpr bool may_be_copied = true;
     Input<SoftPiece> in{"in"};
-    Output<DecodedFrame> out{"out"};
-
-    void operator()() {
-        const auto from = in.read();
-        Decoder& decoder = decoder_(from[0].head.frame);
-        if (!decoder.run(from[0])) return;
-        auto to = out.make(1);
-        decoder.finish(to.edit()[0]);
-        out.write(std::move(to));
-    }
-
-  private:
-    StageFor<Decoder> decoder_;
-};
-
-struct CheckFrame {
-    static constexpr bool may_be_copied = true;
-    Input<DecodedFrame> in{"in"};
     Output<Frame> out{"out"};
 
     void operator()() {
         const auto from = in.read();
-        auto to = out.make(1);
-        check(from[0], to.edit()[0]);
-        out.write(std::move(to));
+        if (!frame_) frame_ = out.make(1);
+        if (stage_(from[0].head.frame).run(from[0], frame_.edit()[0])) out.write(std::move(frame_));
     }
+
+  private:
+    StageFor<Decoder> stage_;
+    penstock::Buffer<Frame> frame_;
 };
 
 /// Frames in their order, into a capture (.pcap) or the program's memory. `counts`, at the end: whole frames, damaged

@@ -15,36 +15,45 @@
 
 namespace penstock::apps::ofdm {
 
-/// What of a piece is to be stored: visits each stretch of bytes, as an offset and a length.
+/// A piece with its samples.
+struct PieceAndSamples {
+    SamplePiece piece;
+    std::array<Sample, piece_run> samples;
+};
+static_assert(offsetof(PieceAndSamples, piece) == 0 && offsetof(SamplePiece, head) == 0 &&
+              offsetof(SoftPiece, head) == 0);
+
+/// So many bytes of this, from its beginning.
+inline std::span<const std::byte> bytes_of(const void* what, std::size_t count) noexcept {
+    return {static_cast<const std::byte*>(what), count};
+}
+
+/// What is to be stored of a piece: visits each stretch of bytes, with its offset in the slot.
 template <class Visit>
-void for_each_part(const SamplePiece& piece, Visit&& visit) {
-    visit(0, sizeof(PieceHead));
-    if (piece.head.count == 0) return;
-    if (piece.head.first == 0) visit(offsetof(SamplePiece, channel), sizeof(piece.channel));
-    visit(offsetof(SamplePiece, samples), piece.head.count * piece.head.frame.size * sizeof(Sample));
+void for_each_part(const SamplePiece& piece, std::span<const Sample> samples, Visit&& visit) {
+    visit(0, bytes_of(&piece, piece.head.first == 0 ? sizeof(piece) : sizeof(piece.head)));
+    visit(offsetof(PieceAndSamples, samples), std::as_bytes(samples));
 }
 template <class Visit>
 void for_each_part(const SoftPiece& piece, Visit&& visit) {
-    visit(0, sizeof(PieceHead));
-    if (piece.head.count == 0) return;
     const FrameHead& frame = piece.head.frame;
-    visit(offsetof(SoftPiece, soft), piece.head.count * 2 * Format::of(frame.size).data_bits(rates[frame.rate]));
+    visit(0, bytes_of(&piece, offsetof(SoftPiece, soft) +
+                                  piece.head.count * 2 * Format::of(frame.size).data_bits(rates[frame.rate])));
 }
-
-template <class Visit>
-void for_each_part(const Frame& frame, Visit&& visit) {
-    visit(0, offsetof(Frame, octets) + frame.head.octets);
+/// What a frame has.
+inline std::span<const std::byte> bytes_of(const Frame& frame) noexcept {
+    return bytes_of(&frame, offsetof(Frame, octets) + frame.head.octets);
 }
 
 /// Pieces that are on their way.
-inline constexpr std::size_t ring_pieces = 32;
+inline constexpr std::size_t ring_pieces = 16;
 
 /// The reader's end. A piece whose count is 0 says that there are no more.
-template <class Piece>
+template <class Slot>
 class Inbox {
   public:
     Inbox(Rank me, int writer)
-        : me_{me}, writer_{writer}, slots_{me, "pieces", ring_pieces * sizeof(Piece)}, stored_{me, "stored"} {
+        : me_{me}, writer_{writer}, slots_{me, "pieces", ring_pieces * sizeof(Slot)}, stored_{me, "stored"} {
         slots_.grant(writer);
         stored_.grant(writer);
     }
@@ -52,10 +61,10 @@ class Inbox {
     void open() { done_.emplace(RemoteCounter::accept(me_, writer_, "done by " + std::to_string(me_.index()))); }
 
     /// Waits for the next piece, which stays until take() is called again.
-    const Piece& take() {
+    const Slot& take() {
         if (taken_ > told_) done_->store(told_ = taken_);
         stored_.wait_until(++taken_, Awaited::rank(writer_));
-        return *reinterpret_cast<const Piece*>(slots_.elements().data() + (taken_ - 1) % ring_pieces * sizeof(Piece));
+        return *reinterpret_cast<const Slot*>(slots_.elements().data() + (taken_ - 1) % ring_pieces * sizeof(Slot));
     }
     /// Behind the last piece: everything is done with.
     void finish() { done_->store(told_ = taken_); }
@@ -70,7 +79,7 @@ class Inbox {
 };
 
 /// The writer's end.
-template <class Piece>
+template <class Slot>
 class Outbox {
   public:
     Outbox(Rank me, int reader)
@@ -80,21 +89,26 @@ class Outbox {
 
     /// Free places.
     std::size_t room() const noexcept { return ring_pieces - static_cast<std::size_t>(next_ - done_.load()); }
-    void put(const Piece& piece) {
-        if (room() == 0) done_.wait_until(next_ + 1 - ring_pieces, Awaited::rank(reader_));
-        const std::size_t slot = next_ % ring_pieces * sizeof(Piece);
-        const auto* const bytes = reinterpret_cast<const std::byte*>(&piece);
-        for_each_part(piece, [&](std::size_t offset, std::size_t count) {
-            slots_.store(slot + offset, std::span(bytes + offset, count));
+    template <class... Parts>
+    void put(const Parts&... parts) {
+        const std::size_t slot = free_slot();
+        for_each_part(parts..., [&](std::size_t offset, std::span<const std::byte> bytes) {
+            slots_.store(slot + offset, bytes);
         });
         stored_.store(++next_);
     }
     void put_end() {
-        const auto end = std::make_unique<Piece>();
-        put(*end);
+        const PieceHead end{};
+        slots_.store(free_slot(), bytes_of(&end, sizeof(end)));
+        stored_.store(++next_);
     }
 
   private:
+    std::size_t free_slot() const {
+        if (room() == 0) done_.wait_until(next_ + 1 - ring_pieces, Awaited::rank(reader_));
+        return next_ % ring_pieces * sizeof(Slot);
+    }
+
     int reader_;
     Counter done_;
     Remote<std::byte> slots_;

@@ -1,7 +1,7 @@
 // An OFDM receiver, an application of the paper on remote stores (RSP, section 4.4): samples in, frames out, in
 // the format of IEEE 802.11a and g (format.hpp). On one thread (receiver.hpp), over ranks, and as a graph of filters:
 //
-//     read -> gain -> channel -> synchronise -> demodulate -> demap -> decode -> check -> collect
+//     read -> gain -> channel -> synchronise -> demodulate -> decode -> collect
 //
 // A frame goes from stage to stage in pieces, while its samples come. All pieces of a frame go through the same copy of
 // a filter, or the same ranks; `collect` puts the frames back into their order. Every form gives the same bits.

@@ -1,14 +1,14 @@
 // What the stages of the receiver hand to one another: pieces of a frame, as its samples come, each of some symbols.
 // They are plain data of a fixed size, so they travel through streams as they are, and rank to rank by the stores of
-// what is filled.
+// what is filled. Samples are not copied: they stay where they came, and go beside their piece.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "apps/ofdm/format.hpp"
-#include "kernels/ofdm.hpp"
 
 namespace penstock::apps::ofdm {
 
@@ -33,25 +33,22 @@ struct PieceHead {
     bool last() const noexcept { return first + count == frame.symbols; }
 };
 
-/// At most so many samples in a piece, without prefixes: 32 symbols of 64, 8 of 256.
-inline constexpr std::size_t piece_samples = 2048;
+/// At most so many samples in a piece, without prefixes, and so many soft bits: 64 symbols of 64 at 54 Mbit/s, 128 at
+/// the slower rates. So a piece is some ten microseconds of work or more, at any rate.
+inline constexpr std::size_t piece_samples = 8192, piece_soft = 64 * 432;
+/// With all prefixes but the first.
+inline constexpr std::size_t piece_run = piece_samples / 4 * 5;
 inline constexpr std::size_t most_used = 200, most_data = 192;  ///< carriers of any format
-/// Blocks of eight symbols, each with a row for each data carrier and one that nobody reads.
-inline constexpr std::size_t piece_carriers = piece_samples / 64 / kernels::ofdm::side * (48 + 1) * kernels::ofdm::side;
-inline constexpr std::size_t piece_soft = piece_samples / 64 * 48 * 6 / 3 * 4 * 9 / 8;  ///< at 64-QAM, rate 3/4
-static_assert(piece_soft >= 32 * 432 && piece_soft >= 8 * 1728);
 
+/// Symbols in a piece, at most.
+inline std::size_t piece_symbols(const Format& format, const Rate& rate) noexcept {
+    return std::min(piece_samples / format.size, piece_soft / (2 * format.data_bits(rate)));
+}
+
+/// Its samples are those of its symbols as they lie in the air, from behind the first one's prefix on.
 struct SamplePiece {
     PieceHead head;
-    std::array<Sample, most_used> channel;      ///< of each used carrier; in the first piece only
-    std::array<Sample, piece_samples> samples;  ///< of each symbol, without its prefix
-};
-
-struct CarrierPiece {
-    PieceHead head;
-    std::array<float, most_data> power;  ///< of the channel at each data carrier; in the first piece only
-    /// In blocks of eight symbols (kernels/ofdm.hpp), turned upright; each is multiplied by the power of its channel
-    std::array<float, piece_carriers> re, im;
+    std::array<Sample, most_used> channel;  ///< of each used carrier; in the first piece only
 };
 
 struct SoftPiece {
@@ -59,11 +56,8 @@ struct SoftPiece {
     std::array<std::int8_t, piece_soft> soft;  ///< two for each bit of data, in the decoder's order
 };
 
-/// The bits of a frame as they were scrambled.
-struct DecodedFrame {
-    FrameHead head;
-    std::array<std::uint64_t, (service_bits + 8 * longest_frame + tail_bits + 63) / 64> bits;
-};
+/// The bits of a frame, 64 a word, the first lowest.
+using FrameBits = std::array<std::uint64_t, (service_bits + 8 * longest_frame + tail_bits + 63) / 64>;
 
 struct Frame {
     FrameHead head;

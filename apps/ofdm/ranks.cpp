@@ -18,55 +18,46 @@ template <class Keep>
 class Work {
   public:
     Work(const Format& format, Keep keep)
-        : demodulator_{format}, demapper_{format}, decoder_{format}, carriers_{std::make_unique<CarrierPiece>()},
-          soft_{std::make_unique<SoftPiece>()}, decoded_{std::make_unique<DecodedFrame>()},
+        : demodulator_{format}, decoder_{format}, soft_{std::make_unique<SoftPiece>()},
           frame_{std::make_unique<Frame>()}, keep_{std::move(keep)} {}
 
-    const SoftPiece& demodulate(const SamplePiece& piece) {
-        demodulator_.run(piece, *carriers_);
-        demapper_.run(*carriers_, *soft_);
+    const SoftPiece& demodulate(const SamplePiece& piece, std::span<const Sample> samples) {
+        demodulator_.run(piece, samples, *soft_);
         return *soft_;
     }
-    void run(const SamplePiece& piece) { run(demodulate(piece)); }
+    void run(const SamplePiece& piece, std::span<const Sample> samples) { run(demodulate(piece, samples)); }
     void run(const SoftPiece& piece) {
-        if (!decoder_.run(piece)) return;
-        decoder_.finish(*decoded_);
-        check(*decoded_, *frame_);
-        keep_(std::as_const(*frame_));
+        if (decoder_.run(piece, *frame_)) keep_(std::as_const(*frame_));
     }
 
   private:
-    Demodulator demodulator_;
-    Demapper demapper_;
+    SoftDemodulator demodulator_;
     Decoder decoder_;
-    std::unique_ptr<CarrierPiece> carriers_;
     std::unique_ptr<SoftPiece> soft_;
-    std::unique_ptr<DecodedFrame> decoded_;
     std::unique_ptr<Frame> frame_;
     Keep keep_;
 };
 
-/// What rank 0 does in every variant: gives each piece of the problem's samples to `visit`, and counts the frames.
+/// What rank 0 does in every variant: gives each piece and its samples to `visit`, and counts the frames.
 template <class Visit>
 void synchronise(const Problem& problem, SamplePiece& piece, Visit&& visit) {
     Synchroniser synchroniser{problem.format};
     for (std::size_t at = 0; at < problem.count; at += usual_portion) {
         synchroniser.push({problem.samples.data() + at, std::min(usual_portion, problem.count - at)});
-        while (synchroniser.next(piece)) visit(std::as_const(piece));
+        for (auto samples = synchroniser.next(piece); !samples.empty(); samples = synchroniser.next(piece))
+            visit(std::as_const(piece), samples);
     }
     problem.found[0] = synchroniser.counts().complete;
 }
 
 void copy(const Frame& from, Frame& to) {
-    for_each_part(from, [&](std::size_t offset, std::size_t count) {
-        std::memcpy(reinterpret_cast<std::byte*>(&to) + offset, reinterpret_cast<const std::byte*>(&from) + offset,
-                    count);
-    });
+    const auto bytes = bytes_of(from);
+    std::memcpy(static_cast<void*>(&to), bytes.data(), bytes.size());
 }
 
 /// `stages` and `push`: rank 0 gives the pieces of a frame to the rank with the most room, or works on them itself
 /// where nobody has any. Frames are stored into a region of rank 0.
-template <class Piece>
+template <class Slot>
 class PiecePart {
   public:
     PiecePart(Rank me, const Problem& problem)
@@ -74,7 +65,7 @@ class PiecePart {
         if (me.index() == 0) {
             frames_.emplace(me, "frames", problem.frames.size() * sizeof(Frame));
             for (int rank = 1; rank < me.size(); ++rank) frames_->grant(rank);
-            for (int rank = 1; rank < me.size(); ++rank) outboxes_.push_back(std::make_unique<Outbox<Piece>>(me, rank));
+            for (int rank = 1; rank < me.size(); ++rank) outboxes_.push_back(std::make_unique<Outbox<Slot>>(me, rank));
         } else {
             inbox_.emplace(me, 0);
             inbox_->open();
@@ -86,12 +77,12 @@ class PiecePart {
     void prepare() const noexcept {}
     void run() {
         if (me_.index() != 0) return receive();
-        Outbox<Piece>* to = nullptr;
-        synchronise(problem_, *piece_, [&](const SamplePiece& piece) {
+        Outbox<Slot>* to = nullptr;
+        synchronise(problem_, *piece_, [&](const SamplePiece& piece, std::span<const Sample> samples) {
             if (piece.head.first == 0) to = with_room();
-            if (to == nullptr) return work_.run(piece);
-            if constexpr (std::is_same_v<Piece, SamplePiece>) to->put(piece);
-            else to->put(work_.demodulate(piece));
+            if (to == nullptr) return work_.run(piece, samples);
+            if constexpr (std::is_same_v<Slot, PieceAndSamples>) to->put(piece, samples);
+            else to->put(work_.demodulate(piece, samples));
         });
         for (const auto& outbox : outboxes_) outbox->put_end();
     }
@@ -112,21 +103,19 @@ class PiecePart {
         const std::uint64_t number = frame.head.number;
         if (number >= problem_.frames.size()) return;
         if (frames_) return copy(frame, mine()[number]);
-        for_each_part(frame, [&](std::size_t offset, std::size_t count) {
-            their_frames_->store(number * sizeof(Frame) + offset,
-                                 std::span(reinterpret_cast<const std::byte*>(&frame) + offset, count));
-        });
+        their_frames_->store(number * sizeof(Frame), bytes_of(frame));
     }
     void receive() {
         for (;;) {
-            const Piece& piece = inbox_->take();
-            if (piece.head.count == 0) return inbox_->finish();
-            work_.run(piece);
+            const Slot& slot = inbox_->take();
+            if (reinterpret_cast<const PieceHead&>(slot).count == 0) return inbox_->finish();
+            if constexpr (std::is_same_v<Slot, PieceAndSamples>) work_.run(slot.piece, slot.samples);
+            else work_.run(slot);
         }
     }
-    Outbox<Piece>* with_room() const {
+    Outbox<Slot>* with_room() const {
         constexpr std::size_t enough = 4;
-        Outbox<Piece>* most = nullptr;
+        Outbox<Slot>* most = nullptr;
         for (const auto& outbox : outboxes_)
             if (outbox->room() >= (most == nullptr ? enough : most->room() + 1)) most = outbox.get();
         return most;
@@ -136,8 +125,8 @@ class PiecePart {
     const Problem& problem_;
     Work<Keeper> work_;
     std::unique_ptr<SamplePiece> piece_;
-    std::optional<Inbox<Piece>> inbox_;
-    std::vector<std::unique_ptr<Outbox<Piece>>> outboxes_;
+    std::optional<Inbox<Slot>> inbox_;
+    std::vector<std::unique_ptr<Outbox<Slot>>> outboxes_;
     std::optional<Region<std::byte>> frames_;
     std::optional<Remote<std::byte>> their_frames_;
 };
@@ -189,7 +178,7 @@ class SharedPart {
     }
     void find() {
         std::uint64_t count = 0;
-        synchronise(problem_, *piece_, [&](const SamplePiece& piece) {
+        synchronise(problem_, *piece_, [&](const SamplePiece& piece, std::span<const Sample>) {
             if (piece.head.first != 0 || count == found_.size()) return;
             found_[count] = {piece.head.frame, piece.channel};
             tell(++count);
@@ -202,12 +191,12 @@ class SharedPart {
         piece.channel = found.channel;
         std::size_t at = found.frame.position + 2 * format.size + format.symbol + format.prefix - format.early;
         if (at + found.frame.symbols * format.symbol - format.prefix > problem_.count) return;  // the samples end in it
-        const auto most = static_cast<std::uint32_t>(piece_samples / format.size);
+        const auto most = static_cast<std::uint32_t>(piece_symbols(format, rates[found.frame.rate]));
         for (std::uint32_t first = 0; first < found.frame.symbols; first += most) {
             piece.head = {found.frame, first, std::min(most, found.frame.symbols - first)};
-            for (std::size_t s = 0; s < piece.head.count; ++s, at += format.symbol)
-                std::copy_n(problem_.samples.data() + at, format.size, piece.samples.data() + s * format.size);
-            work_.run(std::as_const(piece));
+            const std::size_t run = piece.head.count * format.symbol;
+            work_.run(std::as_const(piece), {problem_.samples.data() + at, run - format.prefix});
+            at += run;
         }
     }
 
@@ -233,7 +222,7 @@ double parallel(const Problem& problem, Variant variant, const RankOptions& opti
         case Variant::stages:
             return seconds_of_ranks(options, [&](Rank me) { return PiecePart<SoftPiece>{me, problem}; });
         case Variant::push:
-            return seconds_of_ranks(options, [&](Rank me) { return PiecePart<SamplePiece>{me, problem}; });
+            return seconds_of_ranks(options, [&](Rank me) { return PiecePart<PieceAndSamples>{me, problem}; });
     }
     throw UsageError("ofdm: there is no such variant");
 }

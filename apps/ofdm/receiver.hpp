@@ -11,20 +11,15 @@ namespace penstock::apps::ofdm {
 
 class Receiver {
   public:
-    explicit Receiver(const Format& format)
-        : synchroniser_{format}, demodulator_{format}, demapper_{format}, decoder_{format} {}
+    explicit Receiver(const Format& format) : synchroniser_{format}, demodulator_{format}, decoder_{format} {}
 
     /// Calls `found` with each frame that these samples complete, whole or not.
     template <class Found>
     void push(std::span<const Sample> samples, Found&& found) {
         synchroniser_.push(samples);
-        while (synchroniser_.next(samples_)) {
-            demodulator_.run(samples_, carriers_);
-            demapper_.run(carriers_, soft_);
-            if (!decoder_.run(soft_)) continue;
-            decoder_.finish(decoded_);
-            check(decoded_, frame_);
-            found(std::as_const(frame_));
+        for (auto symbols = synchroniser_.next(piece_); !symbols.empty(); symbols = synchroniser_.next(piece_)) {
+            demodulator_.run(piece_, symbols, soft_);
+            if (decoder_.run(soft_, frame_)) found(std::as_const(frame_));
         }
     }
     bool end() { return synchroniser_.end(); }
@@ -33,13 +28,10 @@ class Receiver {
 
   private:
     Synchroniser synchroniser_;
-    Demodulator demodulator_;
-    Demapper demapper_;
+    SoftDemodulator demodulator_;
     Decoder decoder_;
-    SamplePiece samples_;
-    CarrierPiece carriers_;
+    SamplePiece piece_;
     SoftPiece soft_;
-    DecodedFrame decoded_;
     Frame frame_;
 };
 

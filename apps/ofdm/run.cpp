@@ -124,22 +124,22 @@ void tell(const Problem& problem, RunResult& result) {
 std::vector<Sample> first_carriers(const Problem& problem, std::size_t symbols) {
     Synchroniser synchroniser{problem.format};
     Demodulator demodulator{problem.format};
-    const auto samples = std::make_unique<SamplePiece>();
-    const auto carriers = std::make_unique<CarrierPiece>();
+    const auto piece = std::make_unique<SamplePiece>();
     std::vector<Sample> found;
     const std::size_t data = problem.format.data.size(), side = kernels::ofdm::side;
-    std::array<float, most_data> power{};
+    std::vector<float> re(demodulator.rows() * side), im(re);
     for (std::size_t at = 0; at < problem.count; at += usual_portion) {
         synchroniser.push({problem.samples.data() + at, std::min(usual_portion, problem.count - at)});
-        while (synchroniser.next(*samples)) {
-            demodulator.run(*samples, *carriers);
-            if (carriers->head.first == 0) power = carriers->power;
-            for (std::size_t s = 0; s < carriers->head.count; ++s) {
+        for (auto samples = synchroniser.next(*piece); !samples.empty(); samples = synchroniser.next(*piece)) {
+            const PieceHead& head = piece->head;
+            if (head.first == 0) demodulator.begin(head.frame, piece->channel.data());
+            for (std::size_t s = 0; s < head.count; ++s) {
                 if (found.size() == symbols * data) return found;
+                demodulator.block(samples.data() + s * problem.format.symbol, 1, head.first + s + 1,
+                                  {re.data(), im.data()});
                 for (std::size_t i = 0; i < data; ++i) {
-                    const std::size_t place = (s / side * (data + 1) + i) * side + s % side;
-                    const float by = power[i] > 0 ? 1 / power[i] : 0;
-                    found.emplace_back(carriers->re[place] * by, carriers->im[place] * by);
+                    const float power = demodulator.power()[i], by = power > 0 ? 1 / power : 0;
+                    found.emplace_back(re[i * side] * by, im[i * side] * by);
                 }
             }
         }
@@ -169,8 +169,10 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     std::size_t frames = 0, pieces = 0;
     {
         const auto receiver = std::make_unique<Receiver>(format);
-        receiver->push(signal, [&](const Frame& frame) { ++frames, pieces += frame.head.symbols; });
-        pieces = parts(pieces, piece_samples / format.size);
+        receiver->push(signal, [&](const Frame& frame) {
+            ++frames;
+            pieces += parts(frame.head.symbols, piece_symbols(format, rates[frame.head.rate]));
+        });
     }
     const RankOptions options{.ranks = machine.targets() + 1};
     const Problem by_one{format, signal, frames}, other{format, signal, frames};

@@ -16,10 +16,9 @@ void add_stages(Components& components) {
     components.add<Save>("ofdm:save", "Samples into a file (.cf32, .cs16, .cu8).");
     components.add<Synchronise>("ofdm:synchronise",
                                 "Finds frames in samples, and writes their symbols, piece by piece, as they come.");
-    components.add<Demodulate>("ofdm:demodulate", "Fourier transform, equaliser and pilots of the symbols of frames.");
-    components.add<Demap>("ofdm:demap", "Soft bits of the carriers of frames, in the order of the decoder.");
-    components.add<Decode>("ofdm:decode", "The Viterbi decoder, and puts the bits of a frame together.");
-    components.add<CheckFrame>("ofdm:check", "Takes the scrambler out of a frame, and compares its check sequence.");
+    components.add<Demodulate>("ofdm:demodulate",
+                               "Symbols to soft bits: Fourier transform, equaliser, pilots, constellation.");
+    components.add<Decode>("ofdm:decode", "Soft bits to frames: Viterbi, scrambler, check sequence.");
 }
 
 }  // namespace
@@ -31,16 +30,13 @@ void streamed(const Problem& problem, Machine& machine, int copies, std::size_t 
     auto& synchronise = graph.add<Synchronise>("synchronise");
     synchronise.size.size = static_cast<int>(problem.format.size);
     auto& demodulate = graph.add<Demodulate>("demodulate", {.copies = copies});
-    auto& demap = graph.add<Demap>("demap", {.copies = copies});
     auto& decode = graph.add<Decode>("decode", {.copies = copies});
-    auto& check = graph.add<CheckFrame>("check", {.copies = copies});
     auto& collect = graph.add<Collect>("collect", {}, &problem);
     graph.connect(read.samples, synchronise.samples);
-    graph.connect(synchronise.pieces, demodulate.in, {.policy = Policy::by_key});
-    graph.connect(demodulate.out, demap.in, {.policy = Policy::by_key});
-    graph.connect(demap.out, decode.in, {.policy = Policy::by_key});
-    graph.connect(decode.out, check.in);
-    graph.connect(check.out, collect.frames);
+    graph.connect(synchronise.pieces, demodulate.pieces, {.policy = Policy::by_key});
+    graph.connect(synchronise.symbols, demodulate.symbols, {.policy = Policy::by_key});
+    graph.connect(demodulate.out, decode.in, {.policy = Policy::by_key});
+    graph.connect(decode.out, collect.frames);
     run_noted(graph, machine);
 }
 

@@ -39,18 +39,54 @@ Synchroniser::Synchroniser(const Format& format)
 }
 
 void Synchroniser::push(std::span<const Sample> samples) {
-    drop_used();
-    samples_.insert(samples_.end(), samples.begin(), samples.end());
+    keep();
+    pushed_ = samples;
     counts_.samples += samples.size();
 }
 
-void Synchroniser::drop_used() {
-    // The search looks back a little way from where it is; a frame does not.
-    const std::size_t kept = std::min(at_, 3 * format_.size), used = at_ - kept;
-    if (used == 0) return;
-    samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(used));
-    position_ += used;
-    at_ = kept;
+/// The search looks back over two quarters, a frame over what is early of its symbols.
+std::size_t Synchroniser::still_needed() const noexcept {
+    const bool frame = state_ == State::signal || state_ == State::data;
+    return at_ - std::min(at_, frame ? format_.early : format_.size);
+}
+
+/// From now on `view` is looked at, which begins `from` samples behind the one so far.
+void Synchroniser::move(std::span<const Sample> view, std::size_t from) {
+    view_ = view;
+    position_ += from;
+    at_ -= from;
+}
+
+/// Samples that are needed together lie together: some of those that were pushed are copied behind those that were
+/// kept, until nothing before them is needed. False where there are no more.
+bool Synchroniser::lengthen() {
+    if (copied_ == pushed_.size()) return false;
+    const std::size_t before = kept_.size() - copied_;
+    if (still_needed() >= before) {
+        move(pushed_, before);
+        kept_.clear();
+        copied_ = pushed_.size();
+        return true;
+    }
+    const auto more = pushed_.subspan(copied_, std::min(pushed_.size() - copied_, side * format_.symbol));
+    kept_.insert(kept_.end(), more.begin(), more.end());
+    copied_ += more.size();
+    view_ = kept_;
+    return true;
+}
+
+/// Copies what is still needed, before it goes.
+void Synchroniser::keep() {
+    while (lengthen()) {
+    }
+    const std::size_t from = still_needed();
+    const auto needed = view_.subspan(from);
+    if (view_.data() == kept_.data())
+        kept_.erase(kept_.begin(), kept_.end() - static_cast<std::ptrdiff_t>(needed.size()));
+    else kept_.assign(needed.begin(), needed.end());
+    move(kept_, from);
+    pushed_ = {};
+    copied_ = 0;
 }
 
 void Synchroniser::resume(std::size_t at) {
@@ -60,30 +96,33 @@ void Synchroniser::resume(std::size_t at) {
     best_ = {};
 }
 
-bool Synchroniser::next(SamplePiece& piece) {
+std::span<const Sample> Synchroniser::next(SamplePiece& piece) {
     for (;;) {
+        bool enough = false;
         switch (state_) {
             case State::searching:
-                if (!search()) return false;
+                enough = search();
                 break;
             case State::training:
-                if (!find_training()) return false;
+                enough = find_training();
                 break;
             case State::signal:
-                if (!read_signal()) return false;
+                enough = read_signal();
                 break;
             case State::data:
-                if (!have(at_ - format_.early, format_.symbol)) return false;
-                give(piece);
-                return true;
+                if (have(at_ - format_.early, format_.symbol)) return give(piece);
+                break;
         }
+        if (enough || lengthen()) continue;
+        keep();
+        return {};
     }
 }
 
 bool Synchroniser::search() {
     const std::size_t step = quarter();
     for (; have(at_, 2 * step); at_ += step) {
-        quarters_[seen_++ % window] = kernels::ofdm::correlate_with_later(samples_.data() + at_, step, step);
+        quarters_[seen_++ % window] = kernels::ofdm::correlate_with_later(view_.data() + at_, step, step);
         if (seen_ < window) continue;
         Correlation sum;
         for (std::size_t i = 0; i < window; ++i) {
@@ -119,7 +158,7 @@ bool Synchroniser::find_training() {
     const auto step = std::polar(1.0, -2 * std::numbers::pi * coarse);
     std::complex<double> factor = 1.0;
     for (std::size_t i = 0; i < length; ++i) {
-        const std::complex<double> sample{samples_[from + i]};
+        const std::complex<double> sample{view_[from + i]};
         re[i] = static_cast<float>(sample.real() * factor.real() - sample.imag() * factor.imag());
         im[i] = static_cast<float>(sample.real() * factor.imag() + sample.imag() * factor.real());
         factor = {factor.real() * step.real() - factor.imag() * step.imag(),
@@ -133,20 +172,20 @@ bool Synchroniser::find_training() {
     std::size_t first = strongest - std::min(strongest, format_.early);
     while (strength(first) < earlier_path * strength(strongest)) ++first;
     const std::size_t start = from + first;
-    const float all = energy({samples_.data() + from + strongest, 2 * n}) * energy(format_.long_symbol);
+    const float all = energy({view_.data() + from + strongest, 2 * n}) * energy(format_.long_symbol);
     if (!(strength(strongest) > one_path * all) || start < format_.early) {
         ++counts_.refused;
         resume(at_ + quarter());
         return true;
     }
     // The offset by both symbols, which say it to within a cycle a symbol; the short training says which cycle.
-    const double fine = cycles_of(kernels::ofdm::correlate_with_later(samples_.data() + start, n, n).product, n);
+    const double fine = cycles_of(kernels::ofdm::correlate_with_later(view_.data() + start, n, n).product, n);
     const auto symbol = static_cast<double>(n);
     const double offset = fine + std::round((coarse - fine) * symbol) / symbol;
 
     const auto against = against_offset(format_, offset);
     const Block two{work_.data(), work_.data() + n * side}, scratch{two.im + n * side, two.im + 2 * n * side};
-    kernels::ofdm::lay_side_by_side(samples_.data() + start - format_.early, n, 2, against, two);
+    kernels::ofdm::lay_side_by_side(view_.data() + start - format_.early, n, 2, against, two);
     const Block rows = kernels::ofdm::fourier(n, format_.roots, two, scratch);
     const Sample back{std::polar(1.0, -2 * std::numbers::pi * offset * symbol)};
     float difference = 0, power = 0;
@@ -172,10 +211,11 @@ bool Synchroniser::read_signal() {
     if (!have(at_ - format_.early, format_.symbol)) return false;
     const Block carriers{work_.data(), work_.data() + demodulator_.rows() * side};
     demodulator_.begin(frame_, channel_.data());
-    demodulator_.block(samples_.data() + at_ + format_.prefix - format_.early, 1, 0, carriers);
+    demodulator_.block(view_.data() + at_ + format_.prefix - format_.early, 1, 0, carriers);
     std::array<std::int8_t, 2 * 96> soft{};
     const std::size_t count = 2 * format_.data_bits(rates[0]);
-    demapper_.symbol(carriers, demodulator_.power(), rates[0], soft.data());
+    demapper_.begin(rates[0], demodulator_.power());
+    demapper_.block(carriers, 1, soft.data());
     if (!ofdm::read_signal(std::span(soft).first(count), frame_)) {
         ++counts_.refused;
         resume(at_);
@@ -189,23 +229,27 @@ bool Synchroniser::read_signal() {
     return true;
 }
 
-void Synchroniser::give(SamplePiece& piece) {
-    const std::size_t there = (samples_.size() + format_.early - at_) / format_.symbol;
-    const auto count = static_cast<std::uint32_t>(
-        std::min({there, piece_samples / format_.size, static_cast<std::size_t>(frame_.symbols - given_)}));
+std::span<const Sample> Synchroniser::give(SamplePiece& piece) {
+    const std::size_t there = (view_.size() + format_.early - at_) / format_.symbol;
+    const auto count = static_cast<std::uint32_t>(std::min(
+        {there, piece_symbols(format_, rates[frame_.rate]), static_cast<std::size_t>(frame_.symbols - given_)}));
     piece.head = {frame_, given_, count};
     if (given_ == 0) piece.channel = channel_;
-    for (std::size_t s = 0; s < count; ++s, at_ += format_.symbol)
-        std::copy_n(samples_.data() + at_ + format_.prefix - format_.early, format_.size,
-                    piece.samples.data() + s * format_.size);
+    const auto samples =
+        view_.subspan(at_ + format_.prefix - format_.early, (count - 1) * format_.symbol + format_.size);
+    at_ += count * format_.symbol;
     given_ += count;
-    if (given_ < frame_.symbols) return;
-    ++counts_.complete;
-    resume(at_);
+    if (given_ == frame_.symbols) {
+        ++counts_.complete;
+        resume(at_);
+    }
+    return samples;
 }
 
 void Synchroniser::restart() {
-    samples_.clear();
+    kept_.clear();
+    view_ = pushed_ = {};
+    copied_ = 0;
     position_ = 0;
     counts_ = {};
     resume(0);
@@ -214,7 +258,7 @@ void Synchroniser::restart() {
 bool Synchroniser::end() {
     const bool cut = state_ == State::data || state_ == State::signal;
     if (cut) ++counts_.cut;
-    resume(samples_.size());
+    resume(view_.size());
     return cut;
 }
 

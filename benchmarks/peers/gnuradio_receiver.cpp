@@ -256,7 +256,8 @@ class Carriers final : public gr::block {
             im_[d * 8] = value.imag();
             power[d++] = std::norm(channel_[i]);
         }
-        demapper_.symbol(block, power, rate, soft);
+        demapper_.begin(rate, power);
+        demapper_.block(block, 1, soft);
     }
 
     std::array<Sample, 52> channel_{};
@@ -295,11 +296,12 @@ class Decoder final : public gr::sync_block {
             decoder = gr::fec::code::cc_decoder::make(static_cast<int>(steps_), 7, 2, {109, 79}, 0, 0, CC_TRUNCATED);
         std::vector<std::uint8_t> bits(steps_ + 64);
         decoder->generic_work(soft_.data(), bits.data());
-        ofdm::DecodedFrame decoded{};
-        decoded.head.octets = static_cast<std::uint32_t>(octets_);
-        for (std::size_t i = 0; i < steps_; ++i) decoded.bits[i / 64] |= std::uint64_t{bits[i] & 1u} << (i % 64);
+        ofdm::FrameHead head{};
+        head.octets = static_cast<std::uint32_t>(octets_);
+        ofdm::FrameBits packed{};
+        for (std::size_t i = 0; i < steps_; ++i) packed[i / 64] |= std::uint64_t{bits[i] & 1u} << (i % 64);
         ofdm::Frame frame;
-        ofdm::check(decoded, frame);
+        ofdm::check(head, packed, frame);
         last_frame_at = now();
         if (const auto number = frames_whole + frames_damaged; number < came_at.size()) came_at[number] = last_frame_at;
         ++(frame.whole ? frames_whole : frames_damaged);
@@ -316,7 +318,7 @@ std::vector<std::size_t> ends_of(const std::vector<Sample>& samples) {
     ofdm::Synchroniser synchroniser{format};
     const auto piece = std::make_unique<ofdm::SamplePiece>();
     synchroniser.push(samples);
-    while (synchroniser.next(*piece))
+    while (!synchroniser.next(*piece).empty())
         if (piece->head.last())
             ends.push_back(piece->head.frame.position + 2 * n + (1 + piece->head.frame.symbols) * symbol);
     return ends;

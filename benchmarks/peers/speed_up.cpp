@@ -22,6 +22,7 @@ Result compare(const Filters& filters, int processors, bool with_onetbb, const O
         {"serial", on_first(filters.serial)},
         {"streamed", on_first([&, processors] { return filters.streamed(*machine, processors); })}};
     if (with_onetbb) contestants.push_back({"onetbb", filters.onetbb});
+    if (processors == 2 && filters.two_at_once) contestants.push_back({"two serial at once", filters.two_at_once});
     return measure(contestants, options.plan);
 }
 

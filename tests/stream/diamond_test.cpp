@@ -37,6 +37,22 @@ struct Uneven {
     }
 };
 
+/// Much more at both outputs in each firing than the streams take.
+struct Both {
+    Output<int> left{"left"}, right{"right"};
+    int next = 0;
+    bool operator()() {
+        for (int i = 0; i < 40; ++i, ++next) {
+            for (auto* const out : {&left, &right}) {
+                auto buffer = out->make(1);
+                buffer.edit()[0] = next;
+                out->write(std::move(buffer));
+            }
+        }
+        return next < 2'000;
+    }
+};
+
 struct Meet {
     Input<int> left{"left"}, right{"right"};
     int met = 0, greatest = -1;
@@ -95,6 +111,24 @@ TEST_P(Diamond, what_was_left_out_before_the_ways_part_is_waited_for_on_none) {
     run.finish();
     EXPECT_EQ(meet.met, 1'600);
     EXPECT_TRUE(meet.alike && meet.in_order);
+}
+
+TEST_P(Diamond, an_output_that_has_no_room_holds_the_other_one_back_at_no_reader_of_both) {
+    const auto [targets, copies] = GetParam();
+    Machine machine{{.targets = targets}};
+    for (const std::size_t capacity : {1, 2, 8}) {
+        Graph graph;
+        auto& both = graph.add<Both>("both");
+        auto& right = graph.add<Uneven>("right", {.copies = copies});
+        auto& meet = graph.add<Meet>("meet");
+        graph.connect(both.left, meet.left, {.capacity = capacity});
+        graph.connect(both.right, right.in, {.capacity = capacity});
+        graph.connect(right.out, meet.right, {.capacity = capacity, .ordered = true});
+        auto run = graph.start(machine);
+        run.finish();
+        EXPECT_EQ(meet.met, 2'000);
+        EXPECT_TRUE(meet.alike && meet.in_order);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(machines, Diamond, testing::Combine(testing::Values(1, 2), testing::Values(2, 5)));

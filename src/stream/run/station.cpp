@@ -96,8 +96,11 @@ bool Station::step() {
     if (held) return waits(Doing::held);  // nor does it send what it holds back
     if (!started_) [[unlikely]]
         return start(), true;
+    // All outputs, whichever has no room: their streams may lead to one reader, which waits for a buffer of each.
+    bool all_sent = true;
     for (auto& outlet : outlets)
-        if ((!outlet->pending.empty() || outlet->closing) && !flush(*outlet)) return waits(Doing::waits_for_output);
+        if (!outlet->pending.empty() || outlet->closing) all_sent = flush(*outlet) && all_sent;
+    if (!all_sent) return waits(Doing::waits_for_output);
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();
     if (first_event_ != nullptr) [[unlikely]]

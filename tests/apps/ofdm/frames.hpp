@@ -60,14 +60,20 @@ struct Found {
     }
 };
 
-/// By the receiver on one thread; samples come in portions of so many (0: all at once).
+/// By the receiver on one thread; samples come in portions of so many (0: all at once), each of which is gone when it
+/// has been pushed.
 inline Found receive(const Format& format, std::span<const Sample> samples, std::size_t portion = 0) {
     Found found;
     const auto receiver = std::make_unique<ofdm::Receiver>(format);
     const auto take = [&](const ofdm::Frame& frame) { found.frames.push_back(frame); };
     if (portion == 0) portion = std::max<std::size_t>(samples.size(), 1);
-    for (std::size_t at = 0; at < samples.size(); at += portion)
-        receiver->push(samples.subspan(at, std::min(portion, samples.size() - at)), take);
+    std::vector<Sample> passing;
+    for (std::size_t at = 0; at < samples.size(); at += portion) {
+        const auto part = samples.subspan(at, std::min(portion, samples.size() - at));
+        passing.assign(part.begin(), part.end());
+        receiver->push(passing, take);
+        std::ranges::fill(passing, Sample{1e30f, 1e30f});
+    }
     receiver->end();
     found.counts = receiver->counts();
     return found;

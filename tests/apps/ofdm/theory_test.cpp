@@ -125,17 +125,16 @@ TEST(OfdmTheory, the_whole_receiver_adds_to_the_noise_what_its_estimates_cost) {
             ofdm::Synchroniser synchroniser{format};
             ofdm::Demodulator demodulator{format};
             const auto from = std::make_unique<ofdm::SamplePiece>();
-            const auto to = std::make_unique<ofdm::CarrierPiece>();
-            std::array<float, ofdm::most_data> power{};
+            std::vector<float> re(demodulator.rows() * 8), im(re);
             synchroniser.push(samples);
-            while (synchroniser.next(*from)) {
-                demodulator.run(*from, *to);
-                if (to->head.first == 0) power = to->power;
-                for (std::size_t s = 0; s < to->head.count; ++s) {
+            for (auto symbols = synchroniser.next(*from); !symbols.empty(); symbols = synchroniser.next(*from)) {
+                if (from->head.first == 0) demodulator.begin(from->head.frame, from->channel.data());
+                for (std::size_t s = 0; s < from->head.count; ++s) {
+                    demodulator.block(symbols.data() + s * format.symbol, 1, from->head.first + s + 1,
+                                      {re.data(), im.data()});
                     for (std::size_t i = 0; i < format.data.size(); ++i) {
-                        const std::size_t at = (s / 8 * (format.data.size() + 1) + i) * 8 + s % 8;
-                        const Sample found = Sample{to->re[at], to->im[at]} / power[i];
-                        error += std::norm(found - sent[(to->head.first + s) * size + format.row(format.data[i])]);
+                        const Sample found = Sample{re[i * 8], im[i * 8]} / demodulator.power()[i];
+                        error += std::norm(found - sent[(from->head.first + s) * size + format.row(format.data[i])]);
                         count += 1;
                     }
                 }
