@@ -10,7 +10,8 @@ namespace bench {
 namespace {
 
 constexpr double chart_width = 420, chart_height = 320, left = 64, top = 64, gap = 72, below = 84;
-constexpr std::array<const char*, 6> colours{"#2f6fb5", "#c97a10", "#237a5e", "#c23b3b", "#7a4fb0", "#6b7280"};
+constexpr std::array<const char*, 7> colours{"#2f6fb5", "#c97a10", "#237a5e", "#c23b3b",
+                                             "#7a4fb0", "#6b7280", "#a3477f"};
 
 constexpr const char* style =
     "<style>text{font:12px "
@@ -50,6 +51,11 @@ std::string in_time(double ns) {
     return ns >= 1e3 ? format("%g us", ns / 1e3) : format("%g ns", ns);
 }
 
+std::string in_unit(Plot::Unit unit, double value) {
+    if (unit == Plot::Unit::times) return format("%g", value);
+    return unit == Plot::Unit::bytes ? in_bytes(value) : in_time(value);
+}
+
 }  // namespace
 
 std::string Plot::svg(const std::string& ring) const {
@@ -74,15 +80,15 @@ std::string Plot::svg(const std::string& ring) const {
         const auto at_x = [&](double value) { return begin + x.place(value) * chart_width; };
         const auto at_y = [&](double value) { return top + (1 - y.place(value)) * chart_height; };
         out += format("<text x=\"%.1f\" y=\"%.1f\">", begin, top - 14) + escaped(charts_[c].title) + "</text>\n";
-        for (double value = x.low; value <= x.high; value *= 8) {
+        for (double value = x.low; value <= x.high * 1.001; value *= of_x_ == Unit::bytes ? 8 : 10) {
             out += format("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", at_x(value), top, top + chart_height);
             out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", at_x(value), top + chart_height + 18) +
-                   in_bytes(value) + "</text>\n";
+                   in_unit(of_x_, value) + "</text>\n";
         }
         for (double value = y.low; value <= y.high * 1.001; value *= 10) {
             out += format("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>", begin, at_y(value), begin + chart_width);
             out += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">", begin - 6, at_y(value) + 4) +
-                   in_time(value) + "</text>\n";
+                   in_unit(of_y_, value) + "</text>\n";
         }
         for (std::size_t s = 0; s < charts_[c].series.size(); ++s) {
             const auto& series = charts_[c].series[s];

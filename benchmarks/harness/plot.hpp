@@ -21,8 +21,10 @@ struct Series {
 /// Charts beside one another, over the same axes, with one legend.
 class Plot {
   public:
-    Plot(std::string title, std::string x, std::string y)
-        : title_(std::move(title)), x_(std::move(x)), y_(std::move(y)) {}
+    /// What an axis counts: bytes, ns, or how many times.
+    enum class Unit { bytes, time, times };
+    Plot(std::string title, std::string x, std::string y, Unit of_x = Unit::bytes, Unit of_y = Unit::time)
+        : title_(std::move(title)), x_(std::move(x)), y_(std::move(y)), of_x_(of_x), of_y_(of_y) {}
 
     void chart(std::string title, std::vector<Series> series) {
         charts_.push_back({std::move(title), std::move(series)});
@@ -36,6 +38,7 @@ class Plot {
         std::vector<Series> series;
     };
     std::string title_, x_, y_;
+    Unit of_x_, of_y_;
     std::vector<Chart> charts_;
 };
 

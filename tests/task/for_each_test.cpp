@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -31,6 +32,24 @@ TEST_P(Loops, visit_each_index_once_whatever_the_grain) {
             machine.for_each(n, [&](std::size_t i) { visits[i].fetch_add(1); }, grain);
         for (const auto& v : visits) ASSERT_EQ(v.load(), 5);
     }
+}
+
+/// The second loop over a body with long items does not run its first item alone: that item waits for the other.
+TEST_P(Loops, that_come_again_are_shared_from_the_first_item_on) {
+    if (GetParam() == 0) GTEST_SKIP() << "there is nobody to share with";
+    std::atomic<int> begun{0}, together{0};
+    const auto loop = [&](std::size_t n, std::chrono::milliseconds patience) {
+        machine.for_each(n, [&begun, &together, patience](std::size_t) {
+            begun.fetch_add(1);
+            const auto end = std::chrono::steady_clock::now() + patience;
+            while (begun.load() < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+            if (begun.load() == 2) together.fetch_add(1);
+        });
+    };
+    loop(1, std::chrono::milliseconds(20));
+    begun = together = 0;
+    loop(2, std::chrono::seconds(20));
+    EXPECT_EQ(together.load(), 2);
 }
 
 TEST_P(Loops, cut_equal_pieces_near_the_wished_size) {

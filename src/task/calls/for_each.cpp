@@ -9,7 +9,9 @@
 #include "penstock/for_each.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <functional>
 #include <mutex>
 
 #include "penstock/detail/machine/clock.hpp"
@@ -146,6 +148,19 @@ class Loop {
     int failed_target_ = Initiator::any_target;
 };
 
+/// How long an item took in this thread's last loop over each of a few bodies, in ticks: a loop that comes again is
+/// shared from its first item on. A guess for another body costs a hand-off at most.
+double& last_item_ticks(const Body& body) noexcept {
+    struct Known {
+        void (*run)(void*, Piece) = nullptr;
+        double item_ticks = 0;
+    };
+    static thread_local std::array<Known, 16> table;
+    auto& known = table[std::hash<void (*)(void*, Piece)>{}(body.run) / 16 % table.size()];  // functions are aligned
+    if (known.run != body.run) known = {body.run, 0};
+    return known.item_ticks;
+}
+
 }  // namespace
 
 void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, const Body& body) {
@@ -157,10 +172,11 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
     const auto loop = std::make_shared<Loop>(n, grain, most, targets + 1, body);
     Loop::Worker me{.target = mine.target()};
     const auto hand_off = static_cast<double>(machine.hand_off_ticks().load(std::memory_order_relaxed));
-    // Automatic pieces are run alone at first: others are asked when what is left is worth a hand-off, as far as the
-    // first items tell.
+    // Automatic pieces are run alone at first, unless their last loop says that they are worth a hand-off: others are
+    // asked when what is left is, as far as the first items tell.
+    const double known = last_item_ticks(body);
     const auto worth_sharing = [&](std::uint64_t begin) {
-        if (loop->equal_pieces()) return true;
+        if (loop->equal_pieces() || known >= hand_off) return true;
         return static_cast<double>(Clock::ticks() - begin) >= hand_off &&
                me.item_ticks * static_cast<double>(loop->left()) >= 2 * hand_off;
     };
@@ -192,6 +208,7 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
     while (loop->step(me)) {
     }
     loop->wait();
+    if (me.item_ticks > 0) last_item_ticks(body) = me.item_ticks;
     if (const auto began = loop->helper_began.load(std::memory_order_relaxed); issued != 0 && began > issued) {
         // The shortest of late, forgotten slowly: a helper that began late was most likely not waiting for work.
         const auto measured = static_cast<double>(began - issued);
