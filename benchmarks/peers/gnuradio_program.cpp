@@ -1,6 +1,6 @@
 // gnuradio_chain BLOCKS ITEMS ITERATIONS: runs a chain of GNU Radio whose items hold their numbers, and prints
-// nanoseconds an item and a digest of what came. Each block works on the number so many times. A program of its own: GNU
-// Radio starts threads before main().
+// nanoseconds an item and a digest of what came. Each block works on the number so many times. A program of its own:
+// GNU Radio starts threads before main().
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sync_block.h>
 #include <gnuradio/top_block.h>
