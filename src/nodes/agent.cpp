@@ -196,6 +196,7 @@ class Agent final : public Site {
             auto state = RunState::make(machine(), run.part.model, {}, [&](RunState& made) {
                 made.spread_over(run.part.placement, invitation_.site, run.number);
             });
+            state->far->look = [this] { return endpoint.look(); };
             state->far->leaving = [this, far = state->far.get()] { leave(*far); };
             enter(*state->far);
             {

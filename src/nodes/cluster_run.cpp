@@ -135,6 +135,10 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
         give_up();
         throw;
     }
+    state->far->look = [weak = weak_from_this()] {
+        const auto cluster = weak.lock();
+        return cluster != nullptr && cluster->endpoint.look();
+    };
     state->far->leaving = [weak = weak_from_this(), far = state->far.get()] {
         const auto cluster = weak.lock();
         if (cluster == nullptr) return;

@@ -34,6 +34,11 @@ streaming::FarRun* Site::run_of(const wire::FrameHead& head) const {
     return found == runs.end() ? nullptr : found->second;
 }
 
+/// Buffers and credits; not what ends something, nor what the cluster says.
+bool Site::quick(const wire::FrameHead& head) const noexcept {
+    return streaming::FarRun::quick(head) && run_of(head) != nullptr;
+}
+
 std::byte* Site::room(wire::Wire& wire, const wire::FrameHead& head) {
     auto& reading = reading_[wire.site];
     if ((reading.run = run_of(head)) != nullptr) return reading.run->room(wire, head);

@@ -19,7 +19,7 @@ class Site : public wire::Events {
     /// It gets no more, and the wires have nothing of it.
     void leave(streaming::FarRun& run);
 
-    // ---- the endpoint's thread ----
+    // ---- whoever has the endpoint's turn ----
     std::map<std::uint32_t, streaming::FarRun*> runs;
 
   protected:
@@ -27,6 +27,7 @@ class Site : public wire::Events {
     virtual void control(wire::Wire& from, Control what, const About& about, std::span<const std::byte> payload) = 0;
 
   private:
+    bool quick(const wire::FrameHead& head) const noexcept final;
     std::byte* room(wire::Wire& wire, const wire::FrameHead& head) final;
     void arrived(wire::Wire& wire, const wire::FrameHead& head, std::byte* payload) final;
     void abandoned(wire::Wire& wire, const wire::FrameHead& head, std::byte* payload) noexcept final;

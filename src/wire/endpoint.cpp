@@ -1,5 +1,6 @@
 #include "wire/endpoint.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -24,6 +25,11 @@ constexpr std::size_t most_greetings = 64;
 constexpr auto tick_interval = 250ms;
 constexpr auto time_to_owe = 2ms;
 constexpr std::size_t read_at_once = std::size_t{1} << 20;
+constexpr std::size_t read_at_a_look = std::size_t{64} << 10;
+constexpr std::size_t peers_a_look = 4;
+constexpr auto looks_last = 100us;  // so long the wires are others' behind a look
+constexpr long nap_ns = 200'000;
+constexpr unsigned naps_to_owe = 10;
 constexpr auto longest_pause = 500ms;
 constexpr auto longest_step = 500ms;  // of the endpoint's thread; who takes longer has stood still
 
@@ -185,9 +191,12 @@ void Endpoint::run() noexcept {
             std::this_thread::sleep_for(10ms);
         }
     }
-    for (auto& [site, peer] : peers_)
-        if (peer.wire != nullptr) part(peer, Wire::State::closed);
-    greetings_.clear();
+    {
+        const std::lock_guard turn(turn_);
+        for (auto& [site, peer] : peers_)
+            if (peer.wire != nullptr) part(peer, Wire::State::closed);
+        greetings_.clear();
+    }
     for (;;) {
         do_calls();
         const std::lock_guard guard(lock_);
@@ -212,12 +221,22 @@ std::chrono::milliseconds Endpoint::next_wait(Clock::time_point now) const {
 
 void Endpoint::step() {
     std::array<epoll_event, 32> events;
-    const auto wait = next_wait(Clock::now());
+    const bool others_look = Clock::now() - looked_.load(std::memory_order_relaxed) < looks_last;
+    auto wait = 0ms;
+    if (others_look) {
+        nap();
+    } else {
+        const std::lock_guard turn(turn_);
+        wait = next_wait(Clock::now());
+    }
     const auto count =
         epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), static_cast<int>(wait.count()));
     if (count < 0 && errno != EINTR) throw SystemError("cannot wait for frames", errno);
+    const std::lock_guard turn(turn_);
     for (const Site site : std::exchange(more_, {}))
         if (const auto peer = peers_.find(site); peer != peers_.end()) read(peer->second);
+    for (auto& [site, peer] : peers_)
+        if (peer.left) read(peer);
     for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
         try {
@@ -227,13 +246,53 @@ void Endpoint::step() {
     }
     do_calls();
     const auto now = Clock::now();
-    const bool slept = count == 0;
+    naps_ = others_look ? naps_ + 1 : naps_to_owe;
+    const bool slept = count == 0 && naps_ >= naps_to_owe;
+    if (slept) naps_ = 0;
     for (auto& [site, peer] : peers_)
         if (peer.wire != nullptr && peer.wire->state() == Wire::State::joined &&
             (peer.wire->owes_much() || (slept && peer.wire->owes())))
             peer.wire->acknowledge();
     dial_due(now);
     if (now >= next_tick_) tick(now);
+}
+
+/// Others read meanwhile; whoever wants something of this thread wakes it.
+void Endpoint::nap() const noexcept {
+    pollfd bell{bell_.get(), POLLIN, 0};
+    const timespec longest{0, nap_ns};
+    (void)ppoll(&bell, 1, &longest, nullptr);
+}
+
+// What needs the thread itself (a frame that is not quick, the end of a connection) is left to it.
+//
+// No frame is lost between the two. The thread sees each edge of epoll, be it late, and reads behind it all that there
+// is, whoever has read before.
+bool Endpoint::look() noexcept {
+    const std::unique_lock turn(turn_, std::try_to_lock);
+    if (!turn.owns_lock()) return false;
+    looked_.store(Clock::now(), std::memory_order_relaxed);
+    bool some = false, leaves = false;
+    auto at = peers_.upper_bound(looked_at_);
+    for (auto left = std::min(peers_.size(), peers_a_look); left != 0; --left, ++at) {
+        if (at == peers_.end()) at = peers_.begin();
+        auto& [site, peer] = *at;
+        looked_at_ = site;
+        if (peer.wire == nullptr || peer.left || peer.wire->state() != Wire::State::joined) continue;
+        Wire& wire = *peer.wire;
+        const auto before = wire.bytes_received();
+        bool more = false, nonsense = false;
+        if (!wire.read(events_, read_at_a_look, more, nonsense, true))
+            peer.ends = nonsense ? Wire::State::lost : Wire::State::broken;
+        const bool came = wire.bytes_received() != before;
+        peer.left = peer.ends || wire.stopped();
+        if (peer.left) leaves = true;
+        else if (wire.owes_much()) wire.acknowledge();
+        else wire.flush();
+        some = some || came;
+    }
+    if (leaves) eventfd_write(bell_.get(), 1);
+    return some;
 }
 
 void Endpoint::attend(std::uint64_t tag, bool writable) {
@@ -269,15 +328,21 @@ void Endpoint::read(Peer& peer) {
     const auto wire = peer.wire;
     if (wire == nullptr || wire->state() != Wire::State::joined) return;
     bool more = false, nonsense = false;
-    if (!wire->read(events_, read_at_once, more, nonsense)) {
-        if (nonsense) refused_[static_cast<std::size_t>(Refused::garbage)].fetch_add(1, std::memory_order_relaxed);
-        return part(peer, nonsense ? Wire::State::lost : Wire::State::broken);
+    peer.left = false;
+    if (!peer.ends && !wire->read(events_, read_at_once, more, nonsense))
+        peer.ends = nonsense ? Wire::State::lost : Wire::State::broken;
+    if (const auto ends = std::exchange(peer.ends, std::nullopt)) {
+        if (*ends == Wire::State::lost)
+            refused_[static_cast<std::size_t>(Refused::garbage)].fetch_add(1, std::memory_order_relaxed);
+        return part(peer, *ends);
     }
     if (more) more_.push_back(wire->site);
 }
 
 void Endpoint::part(Peer& peer, Wire::State state) {
     const auto wire = peer.wire;
+    peer.left = false;
+    peer.ends.reset();
     wire->part(events_, state);
     peer.next_dial = Clock::now();
     peer.pause = 10ms;

@@ -1,5 +1,9 @@
 // Where the wires of one process end: the sockets at which it listens, those that it dials, and the thread that reads
 // them all.
+//
+// A thread that waits for what a frame brings reads the wires itself (look()): else the endpoint's thread would have to
+// be woken for the frame, and then wake the one that waits. While others look, the endpoint's thread naps, and looks
+// itself only now and then. What the two share, all that is said to be the thread's, belongs to whoever has the turn.
 #pragma once
 
 #include <array>
@@ -55,6 +59,8 @@ class Endpoint {
     }
     /// Has the endpoint's thread do something, and waits for that. On that thread, and where there is none: at once.
     void call(std::function<void()> work);
+    /// Takes in frames that are quick, if there are any, in the caller's thread. True: some have come.
+    bool look() noexcept;
     /// Waits until all that was sent has been acknowledged, or as long as that.
     void drain(std::chrono::milliseconds longest);
     /// Ends the thread and all connections.
@@ -66,6 +72,8 @@ class Endpoint {
         std::uint32_t generation = 0;  ///< the oldest that is let in
         std::optional<Address> at{};   ///< it is dialled
         bool greeting = false;         ///< that is under way
+        bool left = false;             ///< by a thread that looked: for the endpoint's own
+        std::optional<Wire::State> ends{};  ///< as what, so that thread has found
         std::chrono::steady_clock::time_point next_dial{};
         std::chrono::milliseconds pause{0};
     };
@@ -91,6 +99,7 @@ class Endpoint {
     void attach(Peer& peer, std::unique_ptr<Carrier> carrier, std::uint64_t peer_received);
     Greeting::Answer judge(const Hello& hello);
     void read(Peer& peer);
+    void nap() const noexcept;
     void part(Peer& peer, Wire::State state);
     void tick(std::chrono::steady_clock::time_point now);
     void watch(int descriptor, std::uint64_t tag, bool writes);
@@ -114,6 +123,10 @@ class Endpoint {
     bool running_ = false;  ///< the thread: it takes calls
     bool stopping_ = false;
 
+    std::mutex turn_;  ///< of all that is the thread's
+    std::atomic<std::chrono::steady_clock::time_point> looked_{};  ///< when a thread did last
+    Site looked_at_ = 0;
+    unsigned naps_ = 0;
     std::atomic<std::thread::id> own_{};  ///< the thread's
     std::thread thread_;
 };

@@ -8,6 +8,8 @@ namespace penstock::wire {
 namespace {
 
 constexpr std::size_t buffer_bytes = 64 * 1024;
+// behind a payload that is longer no more than the next head is read: what else came would be copied from the buffer
+constexpr std::size_t long_payload = 8 * 1024;
 constexpr std::size_t most_parts = 64;
 // what one system call is given: another sender waits for its end
 constexpr std::size_t most_at_once = std::size_t{1} << 20;
@@ -136,7 +138,7 @@ bool Wire::owes_much() const noexcept {
            bytes_owed_ >= many_bytes_owed;
 }
 
-// ---- the endpoint's thread ----
+// ---- whoever has the endpoint's turn ----
 
 void Wire::join(std::unique_ptr<Carrier> carrier, std::uint64_t peer_received) {
     take_acknowledgement(peer_received);
@@ -185,9 +187,9 @@ void Wire::take_acknowledgement(std::uint64_t last) {
     let_go(gone, true);
 }
 
-bool Wire::read(Events& events, std::size_t most, bool& more, bool& nonsense) {
+bool Wire::read(Events& events, std::size_t most, bool& more, bool& nonsense, bool quick) {
     std::size_t all = 0;
-    more = nonsense = false;
+    more = nonsense = stopped_ = false;
     for (;;) {
         // What is in the buffer first.
         std::size_t at = 0;
@@ -203,12 +205,14 @@ bool Wire::read(Events& events, std::size_t most, bool& more, bool& nonsense) {
             }
             if (filled_ - at < sizeof(FrameHead)) break;
             std::memcpy(static_cast<void*>(&head_), buffer_.data() + at, sizeof head_);
+            stopped_ = quick && head_.sequence != 0 && !events.quick(head_);
+            if (stopped_) break;
             at += sizeof head_;
             if (!take_frame(events, head_)) return nonsense = true, false;
         }
         if (at != 0 && at != filled_) std::memmove(buffer_.data(), buffer_.data() + at, filled_ - at);
         filled_ -= at;
-        if (all >= most) return more = true;
+        if (stopped_ || all >= most) return more = true;
         std::array<iovec, 2> parts;
         std::size_t count = 0;
         std::size_t direct = 0;
@@ -216,7 +220,8 @@ bool Wire::read(Events& events, std::size_t most, bool& more, bool& nonsense) {
             direct = head_.payload_bytes - arrived_;
             parts[count++] = {payload_ + arrived_, direct};
         }
-        parts[count++] = {buffer_.data() + filled_, buffer_.size() - filled_};
+        const auto room = direct > long_payload ? sizeof(FrameHead) : buffer_.size();
+        parts[count++] = {buffer_.data() + filled_, room - filled_};
         const auto got = reading_->read({parts.data(), count});
         if (got == Carrier::later) return true;
         if (got < 0) return false;

@@ -4,8 +4,8 @@
 // is sent again on the next one, and what arrives a second time is not shown again. A process that was started again is
 // another one: it has another generation, and a wire of its own.
 //
-// Any thread sends, and writes into the socket itself, so that a frame need not wait for another thread. One thread,
-// the endpoint's, reads.
+// Any thread sends, and writes into the socket itself, so that a frame need not wait for another thread. One thread at a
+// time reads: who has the endpoint's turn.
 //
 // Happens-before. The outbox and the connection are under `lock_`. What a frame's payload holds is written before put()
 // and stays as it is until let_go() says that it has gone, which comes behind the acknowledgement.
@@ -75,15 +75,17 @@ class Wire {
     /// Frames that have not been acknowledged.
     std::size_t under_way();
 
-    // ---- the endpoint's thread ----
+    // ---- whoever has the endpoint's turn ----
     using Time = std::chrono::steady_clock::time_point;
     /// A connection. `peer_received`: frames that need not be sent again.
     void join(std::unique_ptr<Carrier> carrier, std::uint64_t peer_received);
     /// The connection has ended.
     void part(Events& events, State state);
     /// Reads what is there, up to about `most` bytes. False: the connection has ended, or brought nonsense
-    /// (`nonsense`).
-    bool read(Events& events, std::size_t most, bool& more, bool& nonsense);
+    /// (`nonsense`). `quick`: stops before a frame that is not (Events::quick).
+    bool read(Events& events, std::size_t most, bool& more, bool& nonsense, bool quick = false);
+    /// The last read() stopped there.
+    bool stopped() const noexcept { return stopped_; }
     /// Has received what the other end does not know of?
     bool owes() const noexcept {
         return received_.load(std::memory_order_relaxed) != told_.load(std::memory_order_relaxed);
@@ -124,7 +126,7 @@ class Wire {
     FrameHead sign_{};
     std::size_t sign_written_ = 0;
 
-    // The endpoint's thread.
+    // Of whoever has the endpoint's turn.
     Carrier* reading_ = nullptr;
     int descriptor_ = -1;
     std::vector<std::byte> buffer_;
@@ -133,13 +135,16 @@ class Wire {
     std::byte* payload_ = nullptr;
     std::uint64_t arrived_ = 0;  ///< bytes of the payload
     bool in_payload_ = false;
+    bool stopped_ = false;
     std::uint64_t bytes_owed_ = 0;
 };
 
-/// What an endpoint tells. All of it on the endpoint's thread.
+/// What an endpoint tells. All of it in the endpoint's turn, by its thread; frames that are quick, by whoever looks.
 class Events {
   public:
     virtual ~Events() = default;
+    /// May a thread take in the frame that waits for something else? It must not have to wait itself.
+    virtual bool quick(const FrameHead&) const noexcept { return false; }
     /// Where the payload of a frame that begins to arrive is to lie. Whatever it throws makes the wire lost.
     virtual std::byte* room(Wire& wire, const FrameHead& head) = 0;
     /// A frame is there. Whatever it throws makes the wire lost.

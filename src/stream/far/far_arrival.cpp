@@ -20,6 +20,10 @@ bool fits(const DataHead& head, std::uint64_t element, std::uint64_t bytes) {
 
 }  // namespace
 
+bool FarRun::quick(const wire::FrameHead& head) noexcept {
+    return is(head, FarKind::data) || is(head, FarKind::credit) || is(head, FarKind::done);
+}
+
 FarLink& FarRun::link_numbered(std::uint32_t number, wire::Site from, bool out) {
     FarLink* const found = number < links_.size() ? links_[number].get() : nullptr;
     if (found == nullptr || found->out != out || found->station->site != from)
@@ -194,7 +198,7 @@ void FarRun::link_closed(FarLink& far) {
 /// Says what has been taken since, if that is much. Under the far station's lock.
 void FarRun::credit(FarLink& far) {
     Link& link = *far.link;
-    auto many = std::max<std::uint64_t>(link.capacity.load(std::memory_order_relaxed) / 4, 1);
+    auto many = std::max<std::uint64_t>((link.capacity.load(std::memory_order_relaxed) + least_window) / 4, 1);
     if (link.capacity_bytes != 0 && link.most_capacity == 0) many = std::min(many, link.free_of_bytes);
     for (;;) {
         const auto taken = link.taken.load(std::memory_order_seq_cst);

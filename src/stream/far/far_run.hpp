@@ -8,8 +8,10 @@
 // would, and sends a credit. Links and stations have the same numbers on all nodes, because all build the same model.
 //
 // The window. A credit is half a round trip old when it arrives, so a link between nodes has room for more than its
-// capacity: it begins with that and grows, as any capacity that is automatic, while writer and reader wait for one
-// another in turn.
+// capacity. A round is the time from a buffer that is sent to the credit for it. What was taken during one, in the
+// proportion of the shortest round to this one, is what the line itself holds (bandwidth times delay): the rest waits at
+// the reader. While the writer has no room and the reader runs dry, there is room for twice that, so that it doubles
+// with each round until the line is full; where the reader sets the pace, it falls to that again.
 //
 // When a node dies (far_loss.cpp). Filters whose `on_node_loss` is not `stop` are tracked: their writers keep each
 // buffer until what came of it has arrived where the node sends it. The order of buffers is their name: a tracked
@@ -18,7 +20,7 @@
 // orders have come, and the writers send the others again.
 //
 // Threads. Whoever posts to a far station that is at rest attends it, as it would be put into a queue otherwise; frames
-// come in on the endpoint's thread. What both change is under the far station's lock.
+// come in in the endpoint's turn. What both change is under the far station's lock.
 #pragma once
 
 #include <functional>
@@ -58,6 +60,16 @@ struct KeptBlock {
     int deaths = 0;      ///< of nodes that had it in hand
 };
 
+/// The time from a buffer to its credit, and what was taken in between.
+struct Round {
+    std::chrono::steady_clock::time_point began{};
+    std::uint64_t last = 0;  ///< it ends when so many have been taken; 0: none is measured
+    std::uint64_t taken = 0, ran_dry = 0;
+    bool full = false;  ///< the writer had no room meanwhile
+    int slack = 0;      ///< rounds in a row in which the reader did not run dry
+    std::chrono::nanoseconds shortest{std::chrono::nanoseconds::max()};
+};
+
 /// A link of which one end is on another node.
 struct FarLink {
     Link* link = nullptr;
@@ -71,6 +83,7 @@ struct FarLink {
     /// What the credits of the node that is there now are counted from
     std::uint64_t base = 0, base_bytes = 0;
     std::uint64_t posted_bytes = 0;
+    Round round{};
     bool closed = false;  ///< by the writer
     bool waits = false;   ///< another link's oldest buffer, which a node has died on, is tried first
     std::map<std::uint64_t, KeptBlock> kept{};
@@ -113,6 +126,8 @@ class FarRun final : wire::Keeper {
     void know(Station& station, std::uint32_t number);
     /// A link, or null where this node has neither end. In the order in which all nodes make them.
     void know(const StreamModel& stream, Link* link);
+    /// Buffers that a link between nodes may hold beyond its capacity, to begin with
+    static constexpr std::uint64_t least_window = 8;
     /// What else may wait at a sink, beside the stream's capacity, and how that grows.
     static void widen(Link& link);
     /// What of the model cannot be cut so, in words.
@@ -126,7 +141,7 @@ class FarRun final : wire::Keeper {
     /// All stations have ended: what still comes is for nobody. When this returns, nothing is posted any more.
     void shut();
 
-    // ---- the endpoint's thread. All throw Error for what breaks a rule ----
+    // ---- whoever has the endpoint's turn. All throw Error for what breaks a rule ----
     std::byte* room(wire::Wire& wire, const wire::FrameHead& head);
     void arrived(wire::Wire& wire, const wire::FrameHead& head);
     void abandoned(wire::Wire& wire) noexcept;
@@ -141,6 +156,10 @@ class FarRun final : wire::Keeper {
     void station_ended(Station& station) noexcept;
     /// Adds what other nodes have said of themselves.
     std::function<void(RunStatistics&)> add_figures{};
+    /// Takes in what waits at the wires, in the thread of a caller who waits himself. True: something has come.
+    std::function<bool()> look{};
+    /// Can any thread take it in?
+    static bool quick(const wire::FrameHead& head) noexcept;
     /// The run goes: its cluster forgets it. Before it is destroyed.
     std::function<void()> leaving{};
     /// From the program to all nodes.
@@ -208,6 +227,7 @@ class FarRun final : wire::Keeper {
     void forget(FarLink& link, Block* block);
     void drop(FarLink& link, Block* block);
     void take_credit(FarLink& link, const CreditHead& head);
+    static void end_round(FarLink& link, std::uint64_t taken, std::uint64_t ran_dry);
     void give_credit(FarLink& link, std::uint64_t taken, std::uint64_t bytes);
     /// True: it was one that a node had died on.
     bool take_done(FarLink& link, std::uint64_t order);
@@ -248,7 +268,7 @@ class FarRun final : wire::Keeper {
     std::mutex delivering_;  ///< of the two
     bool open_ = false, shut_ = false;
 
-    // The endpoint's thread.
+    // Of whoever has the endpoint's turn.
     std::map<wire::Site, Block*> incoming_;
     std::map<wire::Site, std::vector<std::byte>> incoming_bytes_;
     std::vector<Early> early_;

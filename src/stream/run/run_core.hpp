@@ -149,6 +149,7 @@ class RunCore {
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
     void look_for_stall(Look& look);
+    bool look_abroad(const std::function<bool()>& over);
     void post_once(Station& to, Command& command);
 
     static void deliver_at(void* station, void* mail, int target, bool last) noexcept;

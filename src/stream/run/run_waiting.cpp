@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/machine/relax.hpp"
 #include "stream/far/far_run.hpp"
 #include "stream/run/run_core.hpp"
 #include "task/calls/helping.hpp"
@@ -87,6 +88,13 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             interval = first_look;
             continue;
         }
+        if (far != nullptr && far->look) {
+            if (look_abroad(over)) {
+                interval = first_look;
+                continue;
+            }
+            waiter.spin_for({});
+        }
         const Idle idle(idle_);
         const bool something = waiter.wait_for(
             [&] {
@@ -97,6 +105,25 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         if (!something && report_stall && interval == look_interval) look_for_stall(look);
         interval = std::min(2 * interval, look_interval);
     }
+}
+
+/// Whoever waits reads the wires himself, and fires what this makes ready: no other thread need be woken for a buffer from
+/// another node. False: nothing has come for as long as it is worth to stay awake.
+bool RunCore::look_abroad(const std::function<bool()>& over) {
+    const auto until = Clock::ticks() + Clock::ticks_of(backend_->wait_policy().spin);
+    do {
+        {
+            Helping helping(*this);
+            if (helping.server.take_in(far->look)) {
+                if (!over()) helping.server.help();
+                helping.server.hand_back();
+                return true;
+            }
+        }
+        if (over() || something_ready()) return true;
+        relax();
+    } while (Clock::ticks() < until);
+    return false;
 }
 
 std::uint64_t RunCore::progress() {

@@ -60,6 +60,16 @@ class Server {
     /// Runs one station, if any is ready. For threads that help.
     bool help();
 
+    /// Has `look` take in what comes from elsewhere. Of the stations that it makes ready this thread goes on with the
+    /// newest.
+    template <class Look>
+    bool take_in(Look&& look) {
+        running_ = true;
+        const bool some = look();
+        share_fresh();
+        return some;
+    }
+
     /// What help() has left over is for others.
     void hand_back();
 
