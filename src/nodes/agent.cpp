@@ -197,6 +197,7 @@ class Agent final : public Site {
                 made.spread_over(run.part.placement, invitation_.site, run.number);
             });
             state->far->look = [this] { return endpoint.look(); };
+            state->far->look_away = [this] { endpoint.look_away(); };
             state->far->leaving = [this, far = state->far.get()] { leave(*far); };
             enter(*state->far);
             {

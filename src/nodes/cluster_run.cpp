@@ -139,6 +139,9 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
         const auto cluster = weak.lock();
         return cluster != nullptr && cluster->endpoint.look();
     };
+    state->far->look_away = [weak = weak_from_this()] {
+        if (const auto cluster = weak.lock()) cluster->endpoint.look_away();
+    };
     state->far->leaving = [weak = weak_from_this(), far = state->far.get()] {
         const auto cluster = weak.lock();
         if (cluster == nullptr) return;

@@ -27,9 +27,9 @@ constexpr auto time_to_owe = 2ms;
 constexpr std::size_t read_at_once = std::size_t{1} << 20;
 constexpr std::size_t read_at_a_look = std::size_t{64} << 10;
 constexpr std::size_t peers_a_look = 4;
-constexpr auto looks_last = 100us;  // so long the wires are others' behind a look
+constexpr auto looks_last = 300us;  // so long the wires are others' behind a look
 constexpr long nap_ns = 200'000;
-constexpr unsigned naps_to_owe = 10;
+constexpr unsigned most_naps = 10;  // then it looks itself
 constexpr auto longest_pause = 500ms;
 constexpr auto longest_step = 500ms;  // of the endpoint's thread; who takes longer has stood still
 
@@ -221,14 +221,13 @@ std::chrono::milliseconds Endpoint::next_wait(Clock::time_point now) const {
 
 void Endpoint::step() {
     std::array<epoll_event, 32> events;
-    const bool others_look = Clock::now() - looked_.load(std::memory_order_relaxed) < looks_last;
+    if (nap()) return;
     auto wait = 0ms;
-    if (others_look) {
-        nap();
-    } else {
+    if (naps_ == 0) {
         const std::lock_guard turn(turn_);
         wait = next_wait(Clock::now());
     }
+    naps_ = 0;
     const auto count =
         epoll_wait(poll_.get(), events.data(), static_cast<int>(events.size()), static_cast<int>(wait.count()));
     if (count < 0 && errno != EINTR) throw SystemError("cannot wait for frames", errno);
@@ -246,9 +245,7 @@ void Endpoint::step() {
     }
     do_calls();
     const auto now = Clock::now();
-    naps_ = others_look ? naps_ + 1 : naps_to_owe;
-    const bool slept = count == 0 && naps_ >= naps_to_owe;
-    if (slept) naps_ = 0;
+    const bool slept = count == 0;
     for (auto& [site, peer] : peers_)
         if (peer.wire != nullptr && peer.wire->state() == Wire::State::joined &&
             (peer.wire->owes_much() || (slept && peer.wire->owes())))
@@ -257,11 +254,22 @@ void Endpoint::step() {
     if (now >= next_tick_) tick(now);
 }
 
-/// Others read meanwhile; whoever wants something of this thread wakes it.
-void Endpoint::nap() const noexcept {
+/// Sleeps a little if others look. True: they still do, and nobody wants anything of this thread.
+bool Endpoint::nap() noexcept {
+    const auto others_look = [&] { return Clock::now() - looked_.load() < looks_last; };
+    if (!others_look()) return false;
     pollfd bell{bell_.get(), POLLIN, 0};
     const timespec longest{0, nap_ns};
-    (void)ppoll(&bell, 1, &longest, nullptr);
+    naps_now_.store(true);
+    const bool naps = others_look();  // behind that store: who looks away now rings
+    const bool rung = naps && ppoll(&bell, 1, &longest, nullptr) != 0;
+    naps_now_.store(false, std::memory_order_relaxed);
+    return !rung && ++naps_ < most_naps && others_look();
+}
+
+void Endpoint::look_away() noexcept {
+    looked_.store({});
+    if (naps_now_.load()) eventfd_write(bell_.get(), 1);
 }
 
 // What needs the thread itself (a frame that is not quick, the end of a connection) is left to it.

@@ -3,7 +3,7 @@
 //
 // A thread that waits for what a frame brings reads the wires itself (look()): else the endpoint's thread would have to
 // be woken for the frame, and then wake the one that waits. While others look, the endpoint's thread naps, and looks
-// itself only now and then. What the two share, all that is said to be the thread's, belongs to whoever has the turn.
+// itself only now and then, until they say that they look away, or have not looked for a while. What the two share, all that is said to be the thread's, belongs to whoever has the turn.
 #pragma once
 
 #include <array>
@@ -61,6 +61,8 @@ class Endpoint {
     void call(std::function<void()> work);
     /// Takes in frames that are quick, if there are any, in the caller's thread. True: some have come.
     bool look() noexcept;
+    /// The caller will not look for a while.
+    void look_away() noexcept;
     /// Waits until all that was sent has been acknowledged, or as long as that.
     void drain(std::chrono::milliseconds longest);
     /// Ends the thread and all connections.
@@ -99,7 +101,7 @@ class Endpoint {
     void attach(Peer& peer, std::unique_ptr<Carrier> carrier, std::uint64_t peer_received);
     Greeting::Answer judge(const Hello& hello);
     void read(Peer& peer);
-    void nap() const noexcept;
+    bool nap() noexcept;
     void part(Peer& peer, Wire::State state);
     void tick(std::chrono::steady_clock::time_point now);
     void watch(int descriptor, std::uint64_t tag, bool writes);
@@ -125,6 +127,7 @@ class Endpoint {
 
     std::mutex turn_;  ///< of all that is the thread's
     std::atomic<std::chrono::steady_clock::time_point> looked_{};  ///< when a thread did last
+    std::atomic<bool> naps_now_{false};
     Site looked_at_ = 0;
     unsigned naps_ = 0;
     std::atomic<std::thread::id> own_{};  ///< the thread's

@@ -158,6 +158,8 @@ class FarRun final : wire::Keeper {
     std::function<void(RunStatistics&)> add_figures{};
     /// Takes in what waits at the wires, in the thread of a caller who waits himself. True: something has come.
     std::function<bool()> look{};
+    /// Its caller will not look for a while.
+    std::function<void()> look_away{};
     /// Can any thread take it in?
     static bool quick(const wire::FrameHead& head) noexcept;
     /// The run goes: its cluster forgets it. Before it is destroyed.

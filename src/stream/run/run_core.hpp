@@ -149,7 +149,7 @@ class RunCore {
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
     void look_for_stall(Look& look);
-    bool look_abroad(const std::function<bool()>& over);
+    struct Lookout;
     void post_once(Station& to, Command& command);
 
     static void deliver_at(void* station, void* mail, int target, bool last) noexcept;
@@ -183,6 +183,7 @@ class RunCore {
         WaitingThread* next;
     };
     WaitingThread* waiting_ = nullptr;
+    std::atomic<std::uint64_t> looked_abroad_{0};  ///< the tick at which a thread that waited went on
     /// Turns of threads that run stations while they wait: the run must not end under them
     std::atomic<std::uint64_t> helpers_{0};
 

@@ -39,6 +39,47 @@ struct RunCore::Look {
     std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
+/// Whoever waits reads the wires himself, and fires what this makes ready: no other thread need be woken for a buffer
+/// from another node. Who will be away for long, by the last time, leaves the wires to the endpoint's thread.
+struct RunCore::Lookout {
+    RunCore& run;
+    const bool abroad = run.far != nullptr && run.far->look;
+    const bool leaves = abroad && Clock::ticks() - run.looked_abroad_.load(std::memory_order_relaxed) > long_away;
+    bool fires_long = false;
+
+    ~Lookout() {
+        if (!abroad) return;
+        if (leaves) run.far->look_away();
+        run.looked_abroad_.store(Clock::ticks(), std::memory_order_relaxed);
+    }
+    static inline const std::uint64_t long_away = Clock::ticks_of(std::chrono::microseconds(100));
+
+    /// False: nothing has come for as long as it is worth to stay awake.
+    bool look(const std::function<bool()>& over) {
+        const auto until = Clock::ticks() + Clock::ticks_of(run.backend_->wait_policy().spin);
+        do {
+            if (take_in(over) || over() || run.something_ready()) return true;
+            relax();
+        } while (Clock::ticks() < until);
+        run.far->look_away();
+        return false;
+    }
+
+  private:
+    bool take_in(const std::function<bool()>& over) {
+        Helping helping(run);
+        if (!helping.server.take_in(run.far->look)) return false;
+        if (!over()) {
+            if (fires_long) run.far->look_away();
+            const auto began = Clock::ticks();
+            helping.server.help();
+            fires_long = Clock::ticks() - began > long_away;
+        }
+        helping.server.hand_back();
+        return true;
+    }
+};
+
 void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks) {
     Doorbell own_bell;
     struct Waits : WaitingThread {
@@ -61,6 +102,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
     } waits{*this, own_bell};
     Waiter waiter(backend_->wait_policy(), *waits.bell);
     Look look;
+    Lookout lookout{*this};
     bool told_to_stop = false;
     auto interval = first_look;
     looks = looks && look_while_waiting;
@@ -88,8 +130,8 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             interval = first_look;
             continue;
         }
-        if (far != nullptr && far->look) {
-            if (look_abroad(over)) {
+        if (lookout.abroad) {
+            if (lookout.look(over)) {
                 interval = first_look;
                 continue;
             }
@@ -105,25 +147,6 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         if (!something && report_stall && interval == look_interval) look_for_stall(look);
         interval = std::min(2 * interval, look_interval);
     }
-}
-
-/// Whoever waits reads the wires himself, and fires what this makes ready: no other thread need be woken for a buffer from
-/// another node. False: nothing has come for as long as it is worth to stay awake.
-bool RunCore::look_abroad(const std::function<bool()>& over) {
-    const auto until = Clock::ticks() + Clock::ticks_of(backend_->wait_policy().spin);
-    do {
-        {
-            Helping helping(*this);
-            if (helping.server.take_in(far->look)) {
-                if (!over()) helping.server.help();
-                helping.server.hand_back();
-                return true;
-            }
-        }
-        if (over() || something_ready()) return true;
-        relax();
-    } while (Clock::ticks() < until);
-    return false;
 }
 
 std::uint64_t RunCore::progress() {
