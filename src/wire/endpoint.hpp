@@ -71,10 +71,10 @@ class Endpoint {
   private:
     struct Peer {
         std::shared_ptr<Wire> wire;
-        std::uint32_t generation = 0;  ///< the oldest that is let in
-        std::optional<Address> at{};   ///< it is dialled
-        bool greeting = false;         ///< that is under way
-        bool left = false;             ///< by a thread that looked: for the endpoint's own
+        std::uint32_t generation = 0;       ///< the oldest that is let in
+        std::optional<Address> at{};        ///< it is dialled
+        bool greeting = false;              ///< that is under way
+        bool left = false;                  ///< by a thread that looked: for the endpoint's own
         std::optional<Wire::State> ends{};  ///< as what, so that thread has found
         std::chrono::steady_clock::time_point next_dial{};
         std::chrono::milliseconds pause{0};
@@ -125,7 +125,7 @@ class Endpoint {
     bool running_ = false;  ///< the thread: it takes calls
     bool stopping_ = false;
 
-    std::mutex turn_;  ///< of all that is the thread's
+    std::mutex turn_;                                              ///< of all that is the thread's
     std::atomic<std::chrono::steady_clock::time_point> looked_{};  ///< when a thread did last
     std::atomic<bool> naps_now_{false};
     Site looked_at_ = 0;

@@ -37,6 +37,7 @@ struct Collected : Events {
         const std::lock_guard guard(lock);
         frames.push_back({head, {payload, payload + head.payload_bytes}});
     }
+    bool quick(const FrameHead& head) const noexcept override { return is_quick && is_quick(head); }
     void abandoned(Wire&, const FrameHead&, std::byte* payload) noexcept override { delete[] payload; }
     void changed(Wire& wire) noexcept override { last_state = wire.state(); }
 
@@ -49,6 +50,7 @@ struct Collected : Events {
         std::vector<std::byte> payload;
     };
     std::function<void(Wire&, const FrameHead&)> take{};
+    std::function<bool(const FrameHead&)> is_quick{};
     std::mutex lock;
     std::vector<Frame> frames;
     std::atomic<Wire::State> last_state{Wire::State::waits};

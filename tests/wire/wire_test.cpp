@@ -1,5 +1,7 @@
 // Frames between two endpoints: each once and in order, over every kind of connection, also when it breaks.
+#include <algorithm>
 #include <random>
+#include <set>
 
 #include "penstock/error.hpp"
 #include "wire/pair.hpp"
@@ -35,6 +37,43 @@ TEST_P(Wires, frames_arrive_in_order_in_both_directions) {
     expect_all_in_order(pair.at_one, 500);
     expect_all_in_order(pair.at_other, 500);
     EXPECT_TRUE(comes_true([&] { return pair.from_one->under_way() == 0 && pair.from_other->under_way() == 0; }));
+}
+
+TEST_P(Wires, who_looks_takes_in_quick_frames_and_the_endpoints_thread_the_others) {
+    Pair pair(GetParam());
+    std::set<std::thread::id> lookers, of_quick, of_others;  // the first is complete before the first frame
+    const auto is_quick = [](const FrameHead& head) { return head.as<Payload>().number % 50 != 0; };
+    std::atomic<bool> over{false};
+    std::vector<std::thread> looking;
+    for (int i = 0; i < 2; ++i)
+        looking.emplace_back([&, i] {
+            while (!over) {
+                if (i == 0 && !pair.other.look()) std::this_thread::yield();
+                if (i == 1 && pair.other.look()) pair.other.look_away();
+            }
+        });
+    for (const auto& each : looking) lookers.insert(each.get_id());
+    pair.other.call([&] {
+        pair.at_other.is_quick = is_quick;
+        pair.at_other.take = [&](Wire&, const FrameHead& head) {
+            (is_quick(head) ? of_quick : of_others).insert(std::this_thread::get_id());
+        };
+    });
+    constexpr std::uint64_t count = 2'000;
+    for (std::uint64_t n = 0; n < count; ++n) {
+        pair.from_one->put(numbered(n), bytes_for(n));
+        pair.from_one->flush();
+        if (n % 500 == 250) pair.one.cut(1);
+        if (n % 100 == 0) std::this_thread::sleep_for(1ms);
+    }
+    expect_all_in_order(pair.at_other, count);
+    over = true;
+    for (auto& each : looking) each.join();
+    const auto looks = [&](std::thread::id id) { return lookers.contains(id); };
+    pair.other.call([&] {
+        EXPECT_TRUE(std::ranges::any_of(of_quick, looks));
+        EXPECT_TRUE(std::ranges::none_of(of_others, looks));
+    });
 }
 
 TEST_P(Wires, nothing_is_lost_or_repeated_when_connections_break) {
