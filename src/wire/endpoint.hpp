@@ -3,7 +3,8 @@
 //
 // A thread that waits for what a frame brings reads the wires itself (look()): else the endpoint's thread would have to
 // be woken for the frame, and then wake the one that waits. While others look, the endpoint's thread naps, and looks
-// itself only now and then, until they say that they look away, or have not looked for a while. What the two share, all that is said to be the thread's, belongs to whoever has the turn.
+// itself only now and then, until they say that they look away, or have not looked for a while. What the two
+// share, all that is said to be the thread's, belongs to whoever has the turn.
 #pragma once
 
 #include <array>

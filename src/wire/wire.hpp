@@ -4,8 +4,8 @@
 // is sent again on the next one, and what arrives a second time is not shown again. A process that was started again is
 // another one: it has another generation, and a wire of its own.
 //
-// Any thread sends, and writes into the socket itself, so that a frame need not wait for another thread. One thread at a
-// time reads: who has the endpoint's turn.
+// Any thread sends, and writes into the socket itself, so that a frame need not wait for another thread. One thread
+// at a time reads: who has the endpoint's turn.
 //
 // Happens-before. The outbox and the connection are under `lock_`. What a frame's payload holds is written before put()
 // and stays as it is until let_go() says that it has gone, which comes behind the acknowledgement.

@@ -9,8 +9,8 @@
 //
 // The window. A credit is half a round trip old when it arrives, so a link between nodes has room for more than its
 // capacity. A round is the time from a buffer that is sent to the credit for it. What was taken during one, in the
-// proportion of the shortest round to this one, is what the line itself holds (bandwidth times delay): the rest waits at
-// the reader. While the writer has no room and the reader runs dry, there is room for twice that, so that it doubles
+// proportion of the shortest round to this one, is what the line itself holds (bandwidth times delay): the rest waits
+// at the reader. While the writer has no room and the reader runs dry, there is room for twice that, so that it doubles
 // with each round until the line is full; where the reader sets the pace, it falls to that again.
 //
 // When a node dies (far_loss.cpp). Filters whose `on_node_loss` is not `stop` are tracked: their writers keep each
