@@ -84,7 +84,7 @@ TEST(StreamMixed, a_crash_takes_what_the_worker_has_and_nothing_else) {
     auto& where = graph.add<Where>(
         "where",
         {.copies = FilterOptions::automatic, .target_classes = {"fast", "workers"}, .on_failure = OnFailure::go_on},
-        static_cast<Value>(getpid()), Value{20});
+        static_cast<Value>(getpid()), Value{0});
     auto& collect = graph.add<Collect>("collect");
     graph.connect(numbers.out, where.in);
     graph.connect(where.out, collect.in);
