@@ -1,5 +1,6 @@
 # Installs the libraries so that find_package(penstock) finds penstock::penstock and penstock::kernels, and pkg-config penstock.
 include(CMakePackageConfigHelpers)
+include(${PROJECT_SOURCE_DIR}/cmake/PenstockInstallKernels.cmake)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/penstock)
 set(development COMPONENT development)
 
@@ -9,9 +10,7 @@ install(TARGETS penstock penstock_component_classes penstock_kernels EXPORT pens
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/penstock DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
-# What only the kernels' own sources include stays out.
-install(DIRECTORY kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/penstock-kernels ${development} FILES_MATCHING PATTERN "*.hpp"
-        REGEX "/(affine_strip|affine_vectors|convolution_rows|each_target|idct_line|lab_pixel|shapes|yuv_row)\\.hpp$" EXCLUDE)
+penstock_install_kernels(${CMAKE_INSTALL_INCLUDEDIR} ${development})
 install(FILES share/penstock/application.rng DESTINATION ${CMAKE_INSTALL_DATADIR}/penstock ${development})
 install(EXPORT penstock-targets NAMESPACE penstock:: DESTINATION ${package_folder} ${development})
 

@@ -37,6 +37,7 @@ from penstock.builder import AUTOMATIC
 from penstock.cluster import Cluster, Nodes
 from penstock.component_classes import load_components, register_component
 from penstock.errors import *  # noqa: F403 - each of them is raised
+from penstock.executor import Executor
 from penstock.filters import Event, Filter, Port, Setting, Tagged, Tags, filter, tags  # noqa: A004 - the word of C++
 from penstock.nodes import Node, Reader, Writer
 from penstock.passes import register_pass, transform
@@ -51,7 +52,7 @@ _free_threading.tell_if_it_came_back(_lock_was_off)
 __all__ = [
     "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun",
     "CannotCarryOver", "Chain", "Cluster", "ComponentWarning", "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error",
-    "Event", "Filter", "FilterFailed", "Flag", "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut",
+    "Event", "Executor", "Filter", "FilterFailed", "Flag", "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut",
     "InvalidGrant", "InvalidMessage", "JoinRefused", "LibraryRefused", "Machine", "MachineGone", "MembersMissing", "Membership",
     "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Node", "NodeDied",
     "Nodes", "OpenSslMissing", "Out",

@@ -1,4 +1,6 @@
-"""`await handle` in asyncio: the loop watches the descriptor that a machine's workers write to.
+"""asyncio: `await handle`, `async with Machine()`, `async for array in reader`.
+
+For `await handle` the loop watches the descriptor that a machine's workers write to.
 
 Python bodies all have one. Compiled bodies have one where the call asked for it (notification="interrupt") and the loop runs
 in the thread that called, which is the one that polls; for others a thread of the loop waits.
@@ -6,10 +8,15 @@ in the thread that called, which is the one that polls; for others a thread of t
 
 import asyncio
 import contextlib
-from collections.abc import Generator
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine, Generator
+from typing import TYPE_CHECKING, Any
 
 from penstock import _core
+from penstock.errors import Error
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 # Loop and descriptor: futures of those who await, with the handle of a compiled body.
 _watched: dict[tuple[int, int], "dict[asyncio.Future, _core.Handle | None]"] = {}
@@ -20,10 +27,43 @@ def awaited(handle: "_core.Handle") -> Generator[Any, None, Any]:
     return _result(handle).__await__()
 
 
+def coroutine(handle: "_core.Handle") -> Coroutine[Any, Any, Any]:
+    """What Handle.as_coroutine() returns."""
+    return _result(handle)
+
+
 async def _result(handle: "_core.Handle") -> Any:
     if not handle.ready():
         await _completion(handle)
     return handle.result()
+
+
+async def enter(machine: "_core.Machine") -> "_core.Machine":
+    """The beginning of `async with Machine() as machine`."""
+    return machine
+
+
+async def leave(machine: "_core.Machine", error: BaseException | None) -> None:
+    """The end of `async with Machine() as machine`: other coroutines run while its tasks finish."""
+    try:
+        await asyncio.get_running_loop().run_in_executor(None, machine.finish)
+    except Error:
+        if error is None:
+            raise  # else the error that ends the block comes first
+    finally:
+        machine.close()
+
+
+async def arrays_of(reader: Any) -> AsyncIterator["np.ndarray"]:
+    """What Reader.__aiter__ returns. While nothing is there, a thread of the loop waits."""
+    loop = asyncio.get_running_loop()
+    while True:
+        array = reader.read_if_any()
+        if array is None:
+            array = await loop.run_in_executor(None, reader.read)
+        if array is None:
+            return
+        yield array
 
 
 async def _completion(handle: "_core.Handle") -> None:

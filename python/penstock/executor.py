@@ -1,4 +1,4 @@
-"""concurrent.futures over a machine: machine.executor() and machine.map()."""
+"""concurrent.futures over a machine: Executor, machine.executor() and machine.map()."""
 
 import collections
 import concurrent.futures
@@ -8,12 +8,16 @@ import os
 import select
 import threading
 import time
+import uuid
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
 
 from penstock import _core
 from penstock.errors import Error, MachineGone, TaskCancelled, TaskFailed, UsageError
+
+T = TypeVar("T")
 
 # A map with chunksize=None makes pieces of about so many seconds, and of no more items: results keep coming.
 CHUNK_SECONDS, LARGEST_CHUNK = 1e-3, 1024
@@ -21,15 +25,41 @@ COMPILED_LOOK = 2e-4  # seconds between looks at compiled bodies
 CHUNKS_A_WORKER = 8  # that map keeps under way
 
 
-class Executor(concurrent.futures.Executor):
-    """Runs functions in a machine's worker interpreters (or compiled bodies on its targets), by the rules of concurrent.futures.
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0))
 
-    A thread of its own gives the futures their results. Closing it leaves the machine as it is; closing the machine closes it. One
-    that is dropped without shutdown ends its thread when the last future has its result.
+
+class Executor(concurrent.futures.Executor):
+    """Runs functions in worker interpreters (or compiled bodies on a machine's targets), by the rules of concurrent.futures.
+
+    max_workers: by default one for each processor
+    initializer, initargs: called in each worker before its first task; where that raises, tasks there fail with BrokenProcessPool
+    machine: whose workers these are (what machine.executor() gives); without it, of a machine of its own, which shutdown() closes
+
+    A thread of its own gives the futures their results. Closing the machine closes it. One that is dropped without shutdown ends its
+    thread when the last future has its result.
     """
 
-    def __init__(self, machine: "_core.Machine") -> None:
-        self._machine = machine
+    def __init__(
+        self,
+        max_workers: int | None = None,
+        initializer: Callable[..., Any] | None = None,
+        initargs: tuple[Any, ...] = (),
+        *,
+        machine: "_core.Machine | None" = None,
+    ) -> None:
+        if max_workers is not None and max_workers < 1:
+            raise ValueError("max_workers must be greater than 0")
+        if machine is not None and max_workers is not None:
+            raise UsageError("the machine has its workers already: leave out max_workers")
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        self._own = machine is None
+        self._machine = _core.Machine(targets=max_workers) if machine is None else machine
+        self._beginning = None if initializer is None else Beginning(initializer, initargs)
+        self._carried: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        self._max_workers = self._machine.workers  # by the name that the library's own have it, for those who look
         self._lock = threading.Lock()
         self._futures: set[_Future] = set()
         self._closed = False
@@ -39,8 +69,11 @@ class Executor(concurrent.futures.Executor):
         self._collecting = threading.Event()
         weakref.finalize(self, _leave, self._wake, self._collecting)
 
-    def submit(self, function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -> concurrent.futures.Future:
+    def submit(self, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> concurrent.futures.Future[T]:
         """A future for `function(*arguments, **keywords)`. Raises RuntimeError after shutdown, and what machine.call raises."""
+        return self._submit(self._carry(function), arguments, keywords)
+
+    def _submit(self, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> concurrent.futures.Future:
         future = _Future()
         with self._lock:
             if self._closed:
@@ -69,7 +102,7 @@ class Executor(concurrent.futures.Executor):
             handle.add_done_callback(lambda done: self._settle(future, done))
         return future
 
-    def map(self, function: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int | None = None) -> Iterator[Any]:
+    def map(self, function: Callable[..., T], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int | None = None) -> Iterator[T]:
         """As concurrent.futures.Executor.map: all items are taken and their tasks issued at once, whoever asks for results.
 
         A task has `chunksize` items; None: few in the first tasks and more in the later ones of many.
@@ -78,10 +111,11 @@ class Executor(concurrent.futures.Executor):
             raise ValueError("chunksize must be >= 1.")
         end = None if timeout is None else time.monotonic() + timeout
         items = list(zip(*iterables, strict=False))
+        body = self._carry(function, Chunks)
         futures: list[concurrent.futures.Future] = []
         try:
-            for chunk in _chunks(items, chunksize, max(self._machine.targets, 1)):
-                futures.append(self.submit(run_chunk, function, chunk))  # noqa: PERF401 - those issued are cancelled when one is not
+            for chunk in _chunks(items, chunksize, max(self._machine.workers, 1)):
+                futures.append(self._submit(body, (chunk,), {}))  # noqa: PERF401 - those issued are cancelled when one is not
         except BaseException:
             for future in futures:
                 future.cancel()
@@ -99,8 +133,23 @@ class Executor(concurrent.futures.Executor):
         if wait:
             concurrent.futures.wait(left)
         self._stir()
-        if wait and self._collector is not None and self._collector is not threading.current_thread():
-            self._collector.join()
+        if wait and self._collector is not threading.current_thread():
+            if self._collector is not None:
+                self._collector.join()
+            if self._own:
+                self._machine.close()
+
+    def _carry(self, function: Callable[..., Any], *around: Callable[..., Any]) -> Callable[..., Any]:
+        """What is carried over for a function: itself, or an object around it, the same one each time, and behind the initializer."""
+        if not around and self._beginning is None:
+            return function
+        if len(self._carried) > LARGEST_CHUNK:
+            self._carried.clear()
+        key = id(function), *around  # of an object that the one below holds
+        if key not in self._carried:
+            made = around[0](function) if around else function
+            self._carried[key] = made if self._beginning is None else AfterBeginning(self._beginning, made)
+        return self._carried[key]
 
     def _stir(self) -> None:
         os.eventfd_write(self._wake, 1)
@@ -130,6 +179,66 @@ class Executor(concurrent.futures.Executor):
                 self._settle(future, future._handle)  # noqa: SLF001
             else:
                 self._compiled.append(future)
+
+
+class Beginning:
+    """What a worker does once, before the first task of an executor."""
+
+    def __init__(self, initializer: Callable[..., Any], initargs: tuple[Any, ...]) -> None:
+        self.initializer, self.initargs, self.key = initializer, initargs, uuid.uuid4().hex
+
+
+_begun: dict[tuple[str, int], str] = {}  # in a worker: what the initializer raised, empty for nothing
+
+
+class Around:
+    """A function with something around it, which is carried over together with it. It has the function's name."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__qualname__ = getattr(function, "__qualname__", repr(function))
+
+
+class AfterBeginning(Around):
+    """A function that is called when the worker has begun."""
+
+    def __init__(self, beginning: Beginning, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self.beginning = beginning
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        begin(self.beginning)
+        return self.function(*arguments, **keywords)
+
+
+class Chunks(Around):
+    """One piece of an executor's map after the other."""
+
+    def __call__(self, chunk: list[tuple[Any, ...]]) -> list[Any]:
+        return [self.function(*arguments) for arguments in chunk]
+
+
+class TimedChunks(Around):
+    """One piece of a map after the other, and the seconds that each took."""
+
+    def __call__(self, chunk: list[tuple[Any, ...]]) -> tuple[float, list[Any]]:
+        begin = time.perf_counter()
+        results = [self.function(*arguments) for arguments in chunk]
+        return time.perf_counter() - begin, results
+
+
+def begin(beginning: Beginning) -> None:
+    """Functions of the main program come with the variables that they refer to, each with its own; so there is a beginning for each such set."""
+    key = beginning.key, id(getattr(beginning.initializer, "__globals__", None))
+    if key not in _begun:
+        try:
+            beginning.initializer(*beginning.initargs)
+            _begun[key] = ""
+        except BaseException as error:
+            _begun[key] = f"{type(error).__name__}: {error}"
+            raise BrokenProcessPool(f"the initializer of this worker raised {_begun[key]}") from error
+    if _begun[key]:
+        raise BrokenProcessPool(f"the initializer of this worker raised {_begun[key]}")
 
 
 def _leave(wake: int, collecting: threading.Event) -> None:
@@ -228,30 +337,23 @@ def _results_of(futures: list[concurrent.futures.Future], end: float | None) -> 
             future.cancel()
 
 
-def run_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> list[Any]:
-    """In a worker: one piece of an executor's map."""
-    return [function(*arguments) for arguments in chunk]
-
-
-def timed_chunk(function: Callable[..., Any], chunk: list[tuple[Any, ...]]) -> tuple[float, list[Any]]:
-    """In a worker: one piece of a map, and the seconds that it took."""
-    begin = time.perf_counter()
-    results = [function(*arguments) for arguments in chunk]
-    return time.perf_counter() - begin, results
-
-
 def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None) -> Iterator[Any]:
     """What machine.map returns; see there."""
     if chunksize is not None and chunksize < 1:
         raise UsageError("chunksize is 1 or more, or None for what suits")
-    return Map(_mapped(machine, function, zip(*iterables, strict=False), chunksize))
+    sizes = [len(each) for each in iterables if isinstance(each, Sized)]
+    items = zip(*iterables, strict=False)
+    return Map(_mapped(machine, function, items, chunksize), min(sizes) if sizes and len(sizes) == len(iterables) else None)
 
 
 class Map:
-    """The results of a map, which several threads may take."""
+    """The results of a map, which several threads may take.
 
-    def __init__(self, results: Iterator[Any]) -> None:
-        self._results, self._lock = results, threading.RLock()
+    count: how many there are, where that is known; progress bars ask for what is left (operator.length_hint)
+    """
+
+    def __init__(self, results: Iterator[Any], count: int | None) -> None:
+        self._results, self._lock, self._left = results, threading.RLock(), count
         next(results)
 
     def __iter__(self) -> Iterator[Any]:
@@ -259,7 +361,13 @@ class Map:
 
     def __next__(self) -> Any:
         with self._lock:
-            return next(self._results)
+            result = next(self._results)
+            if self._left is not None:
+                self._left -= 1
+            return result
+
+    def __length_hint__(self) -> int:
+        return NotImplemented if self._left is None else max(self._left, 0)
 
     def close(self) -> None:
         """Cancels what has not started; nobody will ask for the rest."""
@@ -273,8 +381,9 @@ def _mapped(machine: "_core.Machine", function: Callable[..., Any], items: Itera
     What is raised for an item that cannot be had or issued comes behind the results of those before it. What has not started
     when nobody asks for the rest is cancelled.
     """
+    body = TimedChunks(function)
     size = chunksize or 1
-    most = CHUNKS_A_WORKER * max(machine.targets, 1)
+    most = CHUNKS_A_WORKER * max(machine.workers, 1)
     under_way: collections.deque[_core.Handle] = collections.deque()
     failure: Exception | None = None
 
@@ -287,7 +396,7 @@ def _mapped(machine: "_core.Machine", function: Callable[..., Any], items: Itera
                     chunk.extend(itertools.islice(items, size))
                 finally:  # also those in front of one that could not be had
                     if chunk:
-                        under_way.append(machine._submit(timed_chunk, (function, chunk), {}))  # noqa: SLF001 - the package's own
+                        under_way.append(machine._submit(body, (chunk,), {}))  # noqa: SLF001 - the package's own
                 if not chunk:
                     return
         except Exception as error:  # noqa: BLE001 - raised where its result would come

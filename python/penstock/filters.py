@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 from penstock import _core
 from penstock._firing import Function, Object
@@ -191,6 +191,25 @@ class _Generated:
         return next(self._items)
 
 
+class FilterWords(TypedDict, total=False):
+    """What filter() takes besides the body."""
+
+    inputs: str | Mapping[str, Any] | None
+    outputs: str | Mapping[str, Any] | None
+    settings: Mapping[str, Any] | None
+    events: Mapping[str, bool | int | float | str] | None
+    may_be_copied: bool
+    on_any_input: bool
+    fill: bool
+    in_place: bool
+    isolation: Isolation
+    signature: str | None
+
+
+@overload
+def filter(body: None = None, /, **words: Unpack[FilterWords]) -> Callable[[Any], Filter]: ...  # noqa: A001
+@overload
+def filter(body: Any, /, **words: Unpack[FilterWords]) -> Filter: ...  # noqa: A001
 def filter(  # noqa: A001 - the word of C++
     body: Any = None,
     /,

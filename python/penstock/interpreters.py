@@ -56,13 +56,21 @@ def _importable(name: str) -> bool:
         return False
 
 
-def dumps(value: Any) -> bytes:
-    """The value as bytes, of which the other side can make it again: by cloudpickle where it refers to `__main__`."""
+def dumps(value: Any, buffers: list[pickle.PickleBuffer] | None = None) -> bytes:
+    """The value as bytes, of which the other side can make it again: by cloudpickle where it refers to `__main__`.
+
+    The memory of its arrays is not copied into them where there is a list for it (pickle's out-of-band buffers).
+    """
+    take = None if buffers is None else buffers.append
     try:
-        plain = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        plain = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL, buffer_callback=take)
     except Exception:  # noqa: BLE001 - cloudpickle says what is wrong, if anything is
         plain = MAIN
-    return cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL) if MAIN in plain else plain
+    if MAIN not in plain:
+        return plain
+    if buffers is not None:
+        buffers.clear()
+    return cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL, buffer_callback=take)
 
 
 def text_of(error: BaseException) -> str:

@@ -1,9 +1,10 @@
 """Filters as a graph has them, with their ports; and the program's own ends of streams."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
+from penstock.asynchronous import arrays_of
 from penstock.errors import UsageError
 from penstock.filters import dtype_name
 
@@ -94,3 +95,7 @@ class Reader(Node):
     def __iter__(self) -> "Iterator[np.ndarray]":
         while (array := self.read()) is not None:
             yield array
+
+    def __aiter__(self) -> "AsyncIterator[np.ndarray]":
+        """`async for array in reader:`; other coroutines run while nothing is there."""
+        return arrays_of(self)

@@ -1,6 +1,7 @@
 """Graphs that run, and how they are changed meanwhile."""
 
 import atexit
+import logging
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,9 @@ from penstock.descriptions import Description
 from penstock.errors import UsageError
 from penstock.filters import Event, Filter, Isolation
 from penstock.nodes import Node
+from penstock.notebooks import drawn, table
 
+logger = logging.getLogger("penstock")
 Removal = Literal["finish", "hand_over", "discard"]
 
 
@@ -85,6 +88,13 @@ class Run(_core.StreamRun):
         super().__init__(run)
         _running.add(self)
 
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        return f"penstock.Run({name}{'ended' if self.ended else 'running'})"
+
+    def _repr_html_(self) -> str:
+        return drawn(self.draw(), repr(self)) + table(self.statistics())
+
     def edit(self, describe: Callable[[Edit], Any] | None = None) -> Any:
         """Changes the graph while it runs: run.edit(function), called with an Edit, or `with run.edit() as edit:`.
 
@@ -103,6 +113,7 @@ class Run(_core.StreamRun):
         edit = Edit()
         yield edit
         self._edit(partial(edit._make, self._machine))  # noqa: SLF001 - of this module
+        logger.info("%s was edited: %d steps", repr(self), len(edit._steps))  # noqa: SLF001
 
     def send(self, event: Event | str, to: str | Node = "") -> None:
         """Sends an event to a filter, to all filters of a group ("group/"), or to all (""), for their on_event().

@@ -13,6 +13,7 @@ with graph.start(machine) as run:
     run.finish()
 """
 
+import logging
 from os import PathLike, fspath
 from typing import Any, Self
 
@@ -22,7 +23,11 @@ from penstock.builder import Builder, carry_out
 from penstock.cluster import Cluster, where
 from penstock.descriptions import Description
 from penstock.nodes import Node
+from penstock.notebooks import drawn
 from penstock.runs import Run
+
+
+logger = logging.getLogger("penstock")
 
 
 class Graph(Builder):
@@ -45,6 +50,13 @@ class Graph(Builder):
     def draw(self) -> str:
         """The graph in the language of graphviz (`dot -Tsvg`)."""
         return self._graph.drawing()
+
+    def __repr__(self) -> str:
+        described = self.description()
+        return f"penstock.Graph({len(described.filters)} filters, {len(described.streams)} streams)"
+
+    def _repr_html_(self) -> str:
+        return drawn(self.draw(), repr(self))
 
     def to_xml(self, name: str = "graph") -> str:
         """As an application that is written down: one component a filter, all settings. Raises UsageError for what a file cannot hold: filters whose
@@ -74,4 +86,6 @@ class Graph(Builder):
         machine, cluster = where(machine)
         if not self._graph.running():  # else it is refused, and the filters stay on the machine where they run
             self._bind(machine)
-        return Run(self._graph.start(machine, name, cluster))
+        run = Run(self._graph.start(machine, name, cluster))
+        logger.info("%s runs", repr(run))
+        return run

@@ -96,6 +96,13 @@ T* exactly(nb::handle object) noexcept {
     return Py_TYPE(object.ptr()) == class_of<T> ? nb::inst_ptr<T>(object) : nullptr;
 }
 
+/// A class that cannot be derived from; its stub says so. One for each T.
+template <class T, class... Extra>
+nb::class_<T> final_class(nb::module_& module, const char* name, const Extra&... extra) {
+    static const std::string declared = std::string("@final\nclass ") + name + "()";
+    return nb::class_<T>(module, name, nb::is_final(), nb::sig(declared.c_str()), extra...);
+}
+
 /// The words of an enumeration in Python, in its own order.
 template <auto last>
 using Choices = std::array<std::string_view, static_cast<std::size_t>(last) + 1>;

@@ -6,8 +6,8 @@ namespace penstock::python {
 void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine) {
     using trace::Breakdown;
     using trace::Snapshot;
-    nb::class_<Snapshot>(module, "Snapshot", nb::is_final(),
-                         "All counters of a machine at one moment. `after - before` is what happened between two.")
+    final_class<Snapshot>(module, "Snapshot",
+                          "All counters of a machine at one moment. `after - before` is what happened between two.")
         .def(
             "__sub__", [](const Snapshot& after, const Snapshot& before) { return after - before; }, nb::arg("before"),
             nb::sig("def __sub__(self, before: Snapshot) -> Snapshot"),

@@ -93,7 +93,8 @@ def test_a_program_in_cpp_builds_against_what_the_wheel_carries(elsewhere: Path,
     (tmp_path / "application.xml").write_text(
         '<application xmlns="urn:penstock:application:1" name="counts"><component name="numbers" class="numbers"><set name="count" value="7"/></component>'
         '<component name="count" class="count"/><component name="print" class="print-integers"/><stream from="numbers.out" to="count.in"/>'
-        '<stream from="count.out" to="print.in"/></application>'
+        '<stream from="count.out" to="print.in"/><component name="total" class="total"/><component name="whole" class="print"/>'
+        '<stream from="numbers.out" to="total.values"/><stream from="total.total" to="whole.in"/></application>'
     )
     for command in (
         [elsewhere / "bin" / "penstock", "compile", "application.xml", "--output", "source"],

@@ -15,6 +15,8 @@ def test_every_name_in_the_stub_is_defined():
             known.add(node.name)
         elif isinstance(node, ast.AnnAssign):
             known.add(node.target.id)
+        elif isinstance(node, ast.Assign):
+            known.update(target.id for target in node.targets)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             known.update(alias.asname or alias.name for alias in node.names)
     used = set()

@@ -20,7 +20,7 @@ std::string represent(const ArrayArgument& argument) {
 template <class Tag>
 void bind_tag(nb::module_& module, const char* name, const char* doc) {
     note_class(
-        nb::class_<Tag>(module, name, nb::is_final(), doc)
+        final_class<Tag>(module, name, doc)
             .def(nb::init<nb::handle>(), nb::arg("array").none(), nb::sig("def __init__(self, array: Any) -> None"))
             .def_prop_ro(
                 "array", [](const Tag& tag) { return tag.object(); }, nb::sig("def array(self) -> Any"),
@@ -31,11 +31,11 @@ void bind_tag(nb::module_& module, const char* name, const char* doc) {
 }  // namespace
 
 ArrayArgument::ArrayArgument(nb::handle object, Access access) : object_(nb::borrow(object)), access_(access) {
-    if (PyObject_CheckBuffer(object.ptr())) read_buffer();
-    else if (!read_stand_in() && !read_dlpack())
+    if (PyObject_CheckBuffer(object.ptr())) read_buffer(object);
+    else if (!read_stand_in() && !read_dlpack() && !read_as_numpy())
         refuse("is a " + class_name(object) +
-               ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol or "
-               "DLPack in the memory of the processor");
+               ", which has no memory to share; give it a NumPy array, or anything with the buffer protocol, "
+               "DLPack or __array_interface__ in the memory of the processor");
 }
 
 std::string_view ArrayArgument::tag() const noexcept {
@@ -56,8 +56,8 @@ bool ArrayArgument::read_stand_in() {
     return true;
 }
 
-void ArrayArgument::read_buffer() {
-    if (!buffer_.request(object_, PyBUF_FORMAT | PyBUF_STRIDES)) {
+void ArrayArgument::read_buffer(nb::handle object) {
+    if (!buffer_.request(object, PyBUF_FORMAT | PyBUF_STRIDES)) {
         const nb::python_error cause;
         refuse(std::string("cannot be exported: ") + cause.what());
     }
@@ -83,6 +83,22 @@ void ArrayArgument::read_buffer() {
         }
     }
     describe(buffer.buf, dimensions, buffer.readonly != 0);
+}
+
+/// NumPy copies where the object's memory is not an array; then it does so each time, to another place.
+bool ArrayArgument::read_as_numpy() {
+    if (!nb::hasattr(object_, "__array_interface__") && !nb::hasattr(object_, "__array__")) return false;
+    try {
+        const nb::object array = numpy("asarray")(object_), again = numpy("asarray")(object_);
+        const auto place = [](const nb::object& of) {
+            return nb::cast<std::uintptr_t>(of.attr("ctypes").attr("data"));
+        };
+        if (place(array) != place(again)) return false;
+        read_buffer(array);
+        return true;
+    } catch (const nb::python_error& cause) {
+        refuse(std::string("cannot be exported: ") + cause.what());
+    }
 }
 
 bool ArrayArgument::read_dlpack() {
@@ -189,9 +205,10 @@ void bind_arguments(nb::module_& module) {
     bind_tag<InArgument>(
         module, "In",
         "The task reads this array.\n\n"
-        "`array`: NumPy array, or anything with the buffer protocol or DLPack, of any element type and up to 8\n"
-        "dimensions; its memory is used in place. One- and two-dimensional arrays may be strided (the last dimension\n"
-        "of two contiguous), others must be contiguous in C order. May be used for many calls: making it costs about\n"
+        "`array`: NumPy array, or anything with the buffer protocol, DLPack or __array_interface__ (and pandas'\n"
+        "columns that are one array), of any element type and up to 8 dimensions; its memory is used in place. One-\n"
+        "and two-dimensional arrays may be strided (the last dimension of two contiguous), others must be contiguous\n"
+        "in C order. May be used for many calls: making it costs about\n"
         "as much as a call.\n"
         "Raises ArgumentError for what has no memory to share.");
     bind_tag<OutArgument>(

@@ -42,9 +42,9 @@ class ArrayArgument {
   public:
     static constexpr std::size_t most_dimensions = 8;
 
-    /// Exports the memory of `object` by the buffer protocol, or else by DLPack. Throws ArgumentError when it has
-    /// neither, is not in the memory of this computer's processors, holds Python objects, or is read-only and tagged
-    /// out or inout.
+    /// Exports the memory of `object` by the buffer protocol, or else by DLPack, or else as NumPy sees it without a
+    /// copy (`__array_interface__`, pandas' columns). Throws ArgumentError when it has none of these, is not in the
+    /// memory of this computer's processors, holds Python objects, or is read-only and tagged out or inout.
     ArrayArgument(nb::handle object, Access access);
     ArrayArgument(const ArrayArgument&) = delete;
     ArrayArgument& operator=(const ArrayArgument&) = delete;
@@ -74,8 +74,9 @@ class ArrayArgument {
 
   private:
     bool read_stand_in();
-    void read_buffer();
+    void read_buffer(nb::handle object);
     bool read_dlpack();
+    bool read_as_numpy();
     void describe(const void* data, std::size_t dimensions, bool read_only);
     void check_memory();
     [[noreturn]] void refuse(const std::string& what) const;

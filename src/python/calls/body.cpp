@@ -69,8 +69,8 @@ nb::object body_of(nb::handle object, nb::handle signature) {
 
 void bind_bodies(nb::module_& module) {
     note_class(
-        nb::class_<Body>(module, "Body", nb::is_final(),
-                         "A compiled function that can be called as a task. Made by penstock.compiled().")
+        final_class<Body>(module, "Body",
+                          "A compiled function that can be called as a task. Made by penstock.compiled().")
             .def(nb::init<std::uint64_t, const std::string&, const nb::list&, const std::string&, nb::object>(),
                  nb::arg("address"), nb::arg("signature"), nb::arg("parameters"), nb::arg("name"),
                  nb::arg("keep").none(),
@@ -88,6 +88,10 @@ void bind_bodies(nb::module_& module) {
             .def("__repr__", [](const Body& body) {
                 return "penstock.Body(" + body.procedure().name() + ": " + body.procedure().signature() + ")";
             }));
+    module.def("_body_raised_address", [] {
+        void (*const raised)() = [] { body_raised = true; };
+        return reinterpret_cast<std::uintptr_t>(raised);
+    });
     nb::dict known;
     known_bodies = known.ptr();
     module.attr("_known_bodies") = known;

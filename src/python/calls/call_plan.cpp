@@ -20,6 +20,13 @@ constexpr const char* convention =
 
 }  // namespace
 
+void refuse_raised() {
+    body_raised = false;
+    throw Error(
+        "the function of numba raised an exception, which compiled code cannot pass on; call it directly, or its "
+        ".py_func, with these arguments to see it");
+}
+
 CallPlan::CallPlan(const std::string& name, const std::string& signature, const std::vector<Parameter>& parameters,
                    std::vector<ArgumentKind> arguments)
     : name_(name), arguments_(std::move(arguments)) {

@@ -12,6 +12,12 @@
 
 namespace penstock::python {
 
+/// Set by a body in this thread that cannot throw into C++ (a function of numba that raised): see
+/// penstock/just_in_time.py.
+inline thread_local constinit bool body_raised = false;
+/// Takes note of that. Throws Error.
+[[noreturn]] void refuse_raised();
+
 /// One parameter of a C function. A pointer to `other` is void*.
 struct Parameter {
     Element element;
@@ -61,7 +67,11 @@ class CallPlan {
     std::uint32_t resident_entry(const Entry& functions) const;
 
     /// Runs the function at words[0] with the words behind it.
-    void run(const std::uint64_t* words) const { call_c(words[0], words + 1, counts_); }
+    void run(const std::uint64_t* words) const {
+        call_c(words[0], words + 1, counts_);
+        if (body_raised) [[unlikely]]
+            refuse_raised();
+    }
     /// The memory of each array, for the prefetcher and the trace.
     std::size_t describe(const std::uint64_t* words, ArgumentBlock* blocks) const noexcept;
 

@@ -12,8 +12,8 @@ namespace penstock::python {
 namespace {
 
 /// Workers know the procedures that the program had at launch(). So that tasks have the names of their bodies all the
-/// same, there are entries in store, which the program names as bodies come up; workers run them by their numbers. The
-/// last one serves all further bodies.
+/// same, there are entries in entry_store, which the program names as bodies come up; workers run them by their
+/// numbers. The last one serves all further bodies.
 struct Store {
     static constexpr std::size_t size = 256;
     std::array<Entry, size> entries;
@@ -38,7 +38,7 @@ struct Store {
         return numbers[next];
     }
 };
-Store store;  // registered while the module is loaded, so before launch()
+Store entry_store;  // registered while the module is loaded, so before launch()
 
 }  // namespace
 
@@ -100,7 +100,7 @@ Handle issue_carried(Machine& machine, int target, const OptionsOrHandles* way, 
     CarriedCall call{&body, {}};
     std::copy_n(words.data(), words.count(), call.words);
     call.words[0] = reinterpret_cast<std::uint64_t>(&words.plan());
-    entry_to_issue = store.number_of(words.plan().name());
+    entry_to_issue = entry_store.number_of(words.plan().name());
     return issue_closure(machine, target, way, std::move(call));
 }
 

@@ -248,14 +248,13 @@ Handle issue_chain(Machine& machine, int target, const OptionsOrHandles* way, co
 }
 
 void bind_chain(nb::module_& module) {
-    note_class(nb::class_<ChainArray>(
-        module, "ChainArray", nb::is_final(),
+    note_class(final_class<ChainArray>(
+        module, "ChainArray",
         "What stands for an array parameter or a local block of a chain: In(x), Out(x), InOut(x)."));
-    note_class(nb::class_<ChainScalar>(module, "ChainScalar", nb::is_final(),
-                                       "What stands for a scalar parameter of a chain."));
+    note_class(final_class<ChainScalar>(module, "ChainScalar", "What stands for a scalar parameter of a chain."));
     note_class(
-        nb::class_<PythonChain>(
-            module, "Chain", nb::is_final(),
+        final_class<PythonChain>(
+            module, "Chain",
             "Calls of compiled bodies that are issued as one task, described once and issued often:\n\n"
             "    sharpen = penstock.Chain('float32[]', 'float32[]', 'float32', name='sharpen')\n"
             "    image, result, amount = sharpen.parameters()\n"

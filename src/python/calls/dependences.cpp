@@ -128,8 +128,7 @@ std::size_t PythonRecording::rebind(nb::handle from, nb::handle to) {
 }
 
 void bind_dependences(nb::module_& module) {
-    nb::class_<PythonRecording>(module, "Recording", nb::is_final(),
-                                "Calls that Dependences.record kept, to be run again.")
+    final_class<PythonRecording>(module, "Recording", "Calls that Dependences.record kept, to be run again.")
         .def("replay", &PythonRecording::replay,
              "Runs all of them in their order, on all targets and this thread, and returns when they have completed.\n"
              "Calls that come after a failed one do not run. Raises TaskFailed for the first failure (it can be\n"
@@ -141,8 +140,8 @@ void bind_dependences(nb::module_& module) {
              "during a replay.")
         .def_prop_ro("tasks", &PythonRecording::tasks, "How many calls one replay runs.")
         .def_prop_ro("crossings", &PythonRecording::crossings, "How many of them wait for a call of another worker.");
-    nb::class_<PythonDependences>(
-        module, "Dependences", nb::is_final(),
+    final_class<PythonDependences>(
+        module, "Dependences",
         "Calls of compiled bodies whose order follows from their tags, as if they ran one after the other:\n\n"
         "    order = penstock.Dependences(machine)\n"
         "    order.call(factor, penstock.InOut(a))\n"
@@ -155,7 +154,7 @@ void bind_dependences(nb::module_& module) {
         .def("call", &PythonDependences::call, nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(),
              or_none("signature"), or_none("target"),
              nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, target: int | None = "
-                     "None) -> Handle"),
+                     "None) -> Handle[Any]"),
              "As machine.call of a compiled body, after the calls before it that write what it touches, and those\n"
              "that read what it writes. Never waits for them. `target`: the only one that may run it. Where one that\n"
              "it comes after fails, it does not run (PredecessorFailed). Raises what machine.call raises, and\n"

@@ -155,7 +155,7 @@ void PythonHandle::add_done_callback(nb::object callback) const {
 
 void bind_handle(nb::module_& module) {
     nb::class_<PythonHandle>(
-        module, "Handle", nb::is_final(),
+        module, "Handle", nb::is_final(), nb::is_generic(), nb::sig("@final\nclass Handle(Generic[_T])"),
         "Stands for one issued task. Cheap; may be dropped, and outlives its machine (then it says so).")
         .def("wait", &PythonHandle::wait, nb::arg("help") = false,
              "Returns when the task has completed. With help=True this thread runs other tasks that it issued\n"
@@ -164,7 +164,7 @@ void bind_handle(nb::module_& module) {
         .def("ready", &PythonHandle::ready, "Has the task completed (or its machine gone)? Never blocks, never raises.")
         .def("done", &PythonHandle::ready, "The same as ready(), by the name that concurrent.futures gives it.")
         .def("result", &PythonHandle::result, or_none("timeout"),
-             nb::sig("def result(self, timeout: float | None = None) -> Any"),
+             nb::sig("def result(self, timeout: float | None = None) -> _T"),
              "Waits as wait() does, and returns what a Python body returned; None for compiled bodies. Raises what\n"
              "wait() raises, and TimeoutError after `timeout` seconds.")
         .def("exception", &PythonHandle::exception, or_none("timeout"),
@@ -177,7 +177,7 @@ void bind_handle(nb::module_& module) {
                 const auto call = imported("functools", "partial")(callback, self);
                 nb::cast<PythonHandle&>(self).add_done_callback(call);
             },
-            nb::arg("callback"), nb::sig("def add_done_callback(self, callback: Callable[[Handle], Any]) -> None"),
+            nb::arg("callback"), nb::sig("def add_done_callback(self, callback: Callable[[Handle[_T]], Any]) -> None"),
             "Calls callback(handle) once the task has completed: at once where it has, or else in the thread that\n"
             "finds it complete, in a wait, a barrier or machine.poll(). What it raises is written to stderr and goes\n"
             "no further.")
@@ -186,8 +186,12 @@ void bind_handle(nb::module_& module) {
              "body, has started); wait() of a skipped task raises TaskCancelled.")
         .def(
             "__await__", [](nb::handle self) { return imported("penstock.asynchronous", "awaited")(self); },
-            nb::sig("def __await__(self) -> Generator[Any, None, Any]"),
+            nb::sig("def __await__(self) -> Generator[Any, None, _T]"),
             "In a coroutine of asyncio: `await handle` gives other coroutines time, and returns what result() does.")
+        .def(
+            "as_coroutine", [](nb::handle self) { return imported("penstock.asynchronous", "coroutine")(self); },
+            nb::sig("def as_coroutine(self) -> Coroutine[Any, Any, _T]"),
+            "The same for those who want a coroutine: `group.create_task(handle.as_coroutine())`.")
         .def(
             "_notice",
             [](const PythonHandle& self) {
@@ -215,13 +219,14 @@ void bind_handle(nb::module_& module) {
         .def("__eq__", [](const PythonHandle&, nb::handle) { return false; })
         .def("__hash__", [](const PythonHandle& a) { return hash_of(a); })
         .def("__repr__", [](const PythonHandle& handle) {
-            return std::string("penstock.Handle(") + (handle.ready() ? "complete)" : "outstanding)");
+            const std::string name = handle.task == nullptr ? "" : handle.task->function->name + ", ";
+            return "penstock.Handle(" + name + (handle.ready() ? "complete)" : "outstanding)");
         });
     module.def("wait_all", &wait_for_all, nb::arg("handles"),
-               nb::sig("def wait_all(handles: Iterable[Handle]) -> None"),
+               nb::sig("def wait_all(handles: Iterable[Handle[Any]]) -> None"),
                "Waits for all of these, helping. Raises the first failure when all have completed.");
     module.def(
-        "wait_any", &wait_for_any, nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle]) -> int"),
+        "wait_any", &wait_for_any, nb::arg("handles"), nb::sig("def wait_any(handles: Iterable[Handle[Any]]) -> int"),
         "Waits until one of these has completed and returns its index, helping. Raises UsageError for none, and what "
         "wait() would.");
 }

@@ -43,29 +43,87 @@ void launch_from_python() {
     launched = true;
 }
 
-void make_machine(PythonMachine* self, std::optional<std::int64_t> targets, std::int64_t depth,
-                  const std::string& distribution, const std::string& initiation, const std::string& completion,
-                  const std::string& when_full, std::int64_t pending_limit, const std::string& prefetch, bool pin,
-                  const std::string& budget, double spin, std::int64_t local_store, std::int64_t nesting_limit,
-                  const std::string& isolation, std::optional<double> time_limit, std::int64_t worker_memory,
-                  const std::vector<std::tuple<std::string, int, std::string, double>>& classes) {
+/// Arguments that have names, taken one by one, so that a wrong one is told by its name and not by a whole signature.
+class NamedArguments {
+  public:
+    NamedArguments(const char* of, const nb::kwargs& given) : of_(of), given_(given) {}
+
+    /// Throws TypeError where it is not `what`.
+    template <class T>
+    T take(const char* name, T otherwise, const char* what) {
+        known_.append(name);
+        if (!given_.contains(name)) return otherwise;
+        ++taken_;
+        T value{};
+        const nb::object given = given_[name];
+        constexpr bool whole = std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::optional<std::int64_t>>;
+        nb::object taken = given;
+        if (whole && PyIndex_Check(given.ptr())) taken = imported("operator", "index")(given);
+        if (!nb::try_cast(taken, value, !whole))
+            throw nb::type_error(
+                (std::string(of_) + ": " + name + " is " + what + ", not " + nb::cast<std::string>(nb::repr(given)))
+                    .c_str());
+        return value;
+    }
+    /// Throws TypeError for one that was not taken.
+    void end() const {
+        if (taken_ == given_.size()) return;
+        for (const auto& [name, value] : given_) {
+            if (PySequence_Contains(known_.ptr(), name.ptr()) == 1) continue;
+            const nb::object close = imported("difflib", "get_close_matches")(name, known_, 1);
+            const std::string meant = nb::len(close) == 0 ? nb::cast<std::string>(nb::str(", ").attr("join")(known_))
+                                                          : "'" + nb::cast<std::string>(close[0]) + "'";
+            throw nb::type_error((std::string(of_) + " has no argument '" + nb::cast<std::string>(name) +
+                                  (nb::len(close) == 0 ? "'; it has " : "'; did you mean ") + meant +
+                                  (nb::len(close) == 0 ? "" : "?"))
+                                     .c_str());
+        }
+    }
+
+  private:
+    const char* of_;
+    const nb::kwargs& given_;
+    nb::list known_;
+    std::size_t taken_ = 0;
+};
+
+void make_machine(PythonMachine* self, const nb::kwargs& given) {
     constexpr std::int64_t most = std::int64_t{1} << 48;
+    constexpr const char *whole = "a whole number", *text = "a text", *seconds = "a number of seconds";
+    using Integer = std::int64_t;
+    const MachineOptions usual;
+    NamedArguments named("Machine()", given);
     MachineOptions options;
+    const auto word = [&]<class Choice, std::size_t n>(const char* name, Choice& choice,
+                                                       const std::array<std::string_view, n>& choices) {
+        const auto first = std::string(choices[static_cast<std::size_t>(choice)]);
+        choice = choose<Choice>(name, named.take(name, first, text), choices);
+    };
+    const auto targets = named.take("targets", std::optional<Integer>(), "a whole number or None");
     if (targets) options.targets = in_range<int>("targets", *targets, 0, MachineOptions::max_targets);
-    options.depth = in_range<std::uint32_t>("depth", depth, 1, MachineOptions::max_depth);
-    options.distribution = choose<Distribution>("distribution", distribution, distributions);
-    options.initiation = choose<Initiation>("initiation", initiation, initiations);
-    options.completion = choose<Completion>("completion", completion, completions);
-    options.when_full = choose<WhenFull>("when_full", when_full, when_full_words);
-    options.pending_limit = in_range<std::size_t>("pending_limit", pending_limit, 0, most);
-    options.prefetch = choose<Prefetch>("prefetch", prefetch, prefetches);
-    options.pin = pin;
-    options.budget = budget;
+    options.depth = in_range<std::uint32_t>("depth", named.take("depth", Integer{usual.depth}, whole), 1,
+                                            MachineOptions::max_depth);
+    word("distribution", options.distribution, distributions);
+    word("initiation", options.initiation, initiations);
+    word("completion", options.completion, completions);
+    word("when_full", options.when_full, when_full_words);
+    options.pending_limit = in_range<std::size_t>(
+        "pending_limit", named.take("pending_limit", static_cast<Integer>(usual.pending_limit), whole), 0, most);
+    word("prefetch", options.prefetch, prefetches);
+    options.pin = named.take("pin", true, "True or False");
+    options.budget = named.take("budget", std::string(), text);
+    const auto spin = named.take("spin", std::chrono::duration<double>(usual.spin).count(), seconds);
     if (!(spin >= 0 && spin <= 1e6)) throw UsageError("spin is in seconds and must be 0 to 1,000,000");
     options.spin = std::chrono::nanoseconds(std::llround(spin * 1e9));
-    options.local_store = in_range<std::size_t>("local_store", local_store, 0, most);
-    options.nesting_limit = in_range<std::uint32_t>("nesting_limit", nesting_limit, 1, 1 << 20);
-    options.isolation = choose<Isolation>("isolation", isolation, isolations);
+    options.local_store = in_range<std::size_t>("local_store", named.take("local_store", Integer{0}, whole), 0, most);
+    options.nesting_limit = in_range<std::uint32_t>(
+        "nesting_limit", named.take("nesting_limit", Integer{usual.nesting_limit}, whole), 1, 1 << 20);
+    word("isolation", options.isolation, isolations);
+    const auto time_limit = named.take("time_limit", std::optional<double>(), "a number of seconds or None");
+    const auto worker_memory = named.take("worker_memory", Integer{0}, "a number of bytes");
+    const auto classes = named.take("classes", std::vector<std::tuple<std::string, int, std::string, double>>(),
+                                    "a list of (name, targets, isolation, speed)");
+    named.end();
     for (const auto& [name, count, where, speed] : classes)
         options.classes.push_back({name, count, choose<Isolation>("isolation of a class", where, isolations), speed});
     const bool in_a_class =
@@ -105,6 +163,19 @@ constexpr const char* call_doc =
     "UsageError for what cannot be carried over, QueueFull and MachineGone. Costs about a microsecond, tags not\n"
     "included.";
 
+/// Of call(): a handle has the type of what a Python body returns.
+const std::string call_signature = [] {
+    const auto of = [](const char* body, const char* result) {
+        return std::string("@overload\ndef call(self, body: ") + body +
+               ", *arguments: Any, signature: str | None = None, time_limit: float | None = None, after: "
+               "Iterable[Handle[Any]] | None = None, priority: Literal['normal', 'high'] | None = None, then: "
+               "Callable[[Handle[Any]], Any] | None = None, deadline: float | None = None, affine: bool | None = None, "
+               "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle[" +
+               result + "]";
+    };
+    return of("Callable[..., _T]", "_T") + ": ...\n" + of("Any", "Any");
+}();
+
 /// `receiver(self)`: the machine, and the target that is to run the task.
 template <class T, class Receiver>
 void add_call(nb::class_<T>& bound, Receiver receiver, const char* doc) {
@@ -119,12 +190,7 @@ void add_call(nb::class_<T>& bound, Receiver receiver, const char* doc) {
         },
         nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), or_none("signature"), or_none("time_limit"),
         or_none("after"), or_none("priority"), or_none("then"), or_none("deadline"), or_none("affine"),
-        or_none("notification"),
-        nb::sig("def call(self, body: Any, *arguments: Any, signature: str | None = None, time_limit: float | None = "
-                "None, after: Iterable[Handle] | None = None, priority: Literal['normal', 'high'] | None = None, "
-                "then: Callable[[Handle], Any] | None = None, deadline: float | None = None, affine: bool | None = "
-                "None, notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle"),
-        doc);
+        or_none("notification"), nb::sig(call_signature.c_str()), doc);
 }
 
 }  // namespace
@@ -145,13 +211,7 @@ void bind_machine(nb::module_& module) {
         "Leaving the block finishes all tasks and raises the first failure that nobody has seen.");
     machine
         .def(
-            "__init__", &make_machine, nb::kw_only(), or_none("targets"), nb::arg("depth") = 64,
-            nb::arg("distribution") = "balanced", nb::arg("initiation") = "push", nb::arg("completion") = "automatic",
-            nb::arg("when_full") = "defer", nb::arg("pending_limit") = 1 << 20, nb::arg("prefetch") = "measured",
-            nb::arg("pin") = true, nb::arg("budget") = "", nb::arg("spin") = 50e-6, nb::arg("local_store") = 0,
-            nb::arg("nesting_limit") = 500, nb::arg("isolation") = "none", or_none("time_limit"),
-            nb::arg("worker_memory") = 0,
-            nb::arg("classes") = std::vector<std::tuple<std::string, int, std::string, double>>(),
+            "__init__", &make_machine, nb::arg("options"),
             nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
                     "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
                     "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
@@ -200,16 +260,17 @@ void bind_machine(nb::module_& module) {
                                                                chunksize);
             },
             nb::arg("function"), nb::arg("iterables"), nb::kw_only(), or_none("chunksize"),
-            nb::sig("def map(self, function: Callable[..., Any], *iterables: Iterable[Any], chunksize: int | None = "
-                    "None) -> Iterator[Any]"),
+            nb::sig("def map(self, function: Callable[..., _T], *iterables: Iterable[Any], chunksize: int | None = "
+                    "None) -> Iterator[_T]"),
             "The results of function(*items) in the order of the items, as the built-in map gives them, run by the\n"
             "worker interpreters.\n\n"
             "It starts at once and takes items as results are taken, so that the iterables may be without end.\n"
             "`chunksize`: items that travel together, by default as many as make about a millisecond. Raises\n"
             "TaskFailed where the first failure's result would come.")
         .def(
-            "executor", [](nb::handle self) { return imported("penstock.executor", "Executor")(self); },
-            nb::sig("def executor(self) -> Any"),
+            "executor",
+            [](nb::handle self) { return imported("penstock.executor", "Executor")(nb::arg("machine") = self); },
+            nb::sig("def executor(self) -> Executor"),
             "This machine as a concurrent.futures.Executor: submit() with its futures, map(), shutdown(). Bodies\n"
             "raise their own exceptions there. A thread of its own finishes what has completed.")
         .def(
@@ -239,6 +300,14 @@ void bind_machine(nb::module_& module) {
                      "Process numbers of the worker interpreters, 0 for one that is being started; empty before the "
                      "first Python body.")
         .def_prop_ro("closed", &PythonMachine::closed, "Has the machine been closed?")
+        .def_prop_ro(
+            "workers",
+            [](const PythonMachine& self) {
+                static_cast<void>(self.live());
+                return self.worker_count();
+            },
+            "Number of worker interpreters that Python bodies run in: one for each target or, on a machine whose\n"
+            "number of targets was left to itself, one for each processor.")
         .def_prop_ro("targets", used<PythonMachine, &Machine::targets>(), "Number of targets that plain calls go to.")
         .def_prop_ro("all_targets", used<PythonMachine, &Machine::all_targets>(), "Number of targets of all classes.")
         .def("targets_of", used<PythonMachine, &Machine::targets_of>(), nb::arg("target_class"),
@@ -257,14 +326,31 @@ void bind_machine(nb::module_& module) {
             if (error.is_none()) throw;  // the error that ends the block comes first
         }
     });
+    machine
+        .def(
+            "__aenter__", [](nb::handle self) { return imported("penstock.asynchronous", "enter")(self); },
+            nb::sig("def __aenter__(self) -> Coroutine[Any, Any, Machine]"))
+        .def(
+            "__aexit__",
+            [](nb::handle self, nb::handle, nb::handle error, nb::handle) {
+                return imported("penstock.asynchronous", "leave")(self, error);
+            },
+            nb::arg("type").none(), nb::arg("error").none(), nb::arg("traceback").none(),
+            nb::sig("def __aexit__(self, type: Any, error: Any, traceback: Any) -> Coroutine[Any, Any, None]"),
+            "As the end of `with`; other coroutines run while the tasks finish.")
+        .def("__repr__", [](const PythonMachine& self) {
+            if (self.closed()) return std::string("penstock.Machine(closed)");
+            return "penstock.Machine(" + std::to_string(self.live()->targets()) +
+                   " targets: " + self.live()->description() + ")";
+        });
     bind_trace(module, machine);
     bind_resident(module, machine);
     bind_loops(machine);
     bind_dependences(module);
     bind_chain(module);
 
-    nb::class_<PythonTarget> target(module, "Target", nb::is_final(),
-                                    "One target of a machine, as the receiver of calls: machine.on(number).");
+    auto target = final_class<PythonTarget>(module, "Target",
+                                            "One target of a machine, as the receiver of calls: machine.on(number).");
     target.def_ro("number", &PythonTarget::number, "Its number, from 0.");
     add_call(
         target, [](PythonTarget& self) { return std::pair(&nb::cast<PythonMachine&>(self.machine), self.number); },

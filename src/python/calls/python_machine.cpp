@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "penstock/topology.hpp"
 #include "python/calls/chain.hpp"
 #include "python/calls/dependences.hpp"
 #include "python/errors.hpp"
@@ -98,6 +99,26 @@ OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_pt
 PythonMachine::PythonMachine(const MachineOptions& options) {
     const nb::gil_scoped_release release;
     machine_ = std::shared_ptr<Machine>(new Machine(options), DestroyWithoutInterpreter{});
+    worker_count_ = machine_->targets();
+    const bool by_default = options.targets == MachineOptions::one_per_processor && options.classes.empty();
+    if (by_default && worker_count_ < Topology::here().usable()) ++worker_count_;
+}
+
+PythonMachine::~PythonMachine() {
+    if (machine_ == nullptr || pool_ == nullptr || !nb::is_alive()) return;
+    try {
+        try {
+            throw_failures({}, pool_->finish());
+        } catch (const MachineGone&) {
+            // The child of a fork: they are its parent's.
+        } catch (const Error&) {
+            const nb::object error = fact_of(std::current_exception());
+            PyErr_SetObject(error.type().ptr(), error.ptr());
+            PyErr_WriteUnraisable(nullptr);
+        }
+    } catch (...) {
+        PyErr_Clear();  // the interpreter is ending
+    }
 }
 
 std::shared_ptr<Machine> PythonMachine::live() const {
@@ -169,6 +190,7 @@ PythonHandle PythonMachine::call(int number, nb::handle body, const nb::args& ar
     const nb::handle signature = asked.signature;
     const bool plain = asked.plain();
     if (is_python_body(body, signature)) {
+        if (const auto handle = call_just_in_time(number, body, arguments, asked)) return *handle;
         const PythonHandle handle =
             call_python(body, arguments, {}, plain ? TaskWishes{number} : wishes_of(asked, number));
         if (!asked.then.is_none())
@@ -255,7 +277,8 @@ std::shared_ptr<WorkerPool> PythonMachine::workers() {
     command.arguments = nb::cast<std::vector<std::string>>(imported("penstock.interpreters", "command")());
     for (char** variable = environ; *variable != nullptr; ++variable) command.environment.emplace_back(*variable);
     for (int t = 0; t < machine->targets(); ++t) command.processors.push_back(machine->processor(t));
-    const auto count = static_cast<std::uint32_t>(machine->targets());
+    const auto count = static_cast<std::uint32_t>(worker_count_);
+    command.processors.resize(count, -1);  // one that is for everybody has no processor of its own
     // Other threads may have run meanwhile, and have closed the machine or come first.
     static_cast<void>(live());
     if (pool_ != nullptr) return pool_;
@@ -280,6 +303,21 @@ PythonHandle PythonMachine::call_python(nb::handle body, const nb::tuple& argume
     if (machine->targets() == 0) return {{}, ledger_, run_at_once(body, arguments, names), {}, {}};
     const auto pool = workers();
     return {{}, ledger_, pool->issue(body, arguments, names, wishes), pool, {}};
+}
+
+/// A function of numba's @njit as a compiled body, where it returns nothing and its arguments are tagged arrays and
+/// numbers.
+std::optional<PythonHandle> PythonMachine::call_just_in_time(int target, nb::handle body, const nb::args& arguments,
+                                                             const CallWords& words) {
+    static const nb::handle function_type = imported("types", "FunctionType").release();
+    if (body.type().is(function_type) || !nb::hasattr(body, "nopython_signatures")) return {};
+    if (on_worker_processes(live()->options()) || !words.time_limit.is_none()) return {};
+    if (!words.after.is_none())  // comes after its own kind only
+        for (nb::handle before : words.after)
+            if (nb::cast<const PythonHandle&>(before).task != nullptr) return {};
+    const nb::object made = imported("penstock.just_in_time", "as_compiled")(body, nb::borrow<nb::tuple>(arguments));
+    if (made.is_none()) return {};
+    return call(target, made[0], nb::borrow<nb::args>(nb::object(made[1])), words);
 }
 
 PythonHandle PythonMachine::submit(nb::handle body, const nb::tuple& arguments, const nb::dict& keywords) {

@@ -61,6 +61,8 @@ struct LiveRun;
 class PythonMachine {
   public:
     explicit PythonMachine(const MachineOptions& options);
+    /// One that was not closed: writes the failures that nobody asked for to sys.unraisablehook.
+    ~PythonMachine();
     PythonMachine(const PythonMachine&) = delete;
     PythonMachine& operator=(const PythonMachine&) = delete;
 
@@ -84,6 +86,9 @@ class PythonMachine {
     /// Process numbers of the workers, 0 for one that is being started; none before the first call of a Python body.
     std::vector<int> worker_pids() const;
     std::shared_ptr<WorkerPool> workers();
+    /// Worker interpreters: one for each target. Where nobody said how many targets, one more: Python bodies get every
+    /// processor, because a thread that waits for them leaves its own to them.
+    int worker_count() const noexcept { return worker_count_; }
     void barrier();
     void finish();
     std::size_t held() const noexcept { return ledger_->size(); }
@@ -110,10 +115,13 @@ class PythonMachine {
     bool may_block(const Machine& machine) const;
     PythonHandle call_chain(int target, PythonChain& chain, nb::handle object, const nb::args& arguments,
                             const OptionsOrHandles* way);
+    std::optional<PythonHandle> call_just_in_time(int target, nb::handle body, const nb::args& arguments,
+                                                  const CallWords& words);
     TaskPointer run_at_once(nb::handle body, const nb::tuple& arguments, nb::handle names);
     void wait_for_all(void (Machine::*wait)(), std::vector<TaskPointer> (WorkerPool::*collect)());
 
     std::shared_ptr<Machine> machine_;
+    int worker_count_ = 0;
     std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();
     std::shared_ptr<WorkerPool> pool_;  // from the first call of a Python body on
     std::vector<TaskPointer> failed_at_once_;

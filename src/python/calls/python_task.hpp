@@ -54,6 +54,7 @@ struct PythonTask {
     std::shared_ptr<Issuer> issuer;
     Block room;                 ///< for its packed arguments and then its result, where a slot is too small for them
     std::vector<Block> blocks;  ///< of arrays that were copied; back to the heap when it has ended
+    std::vector<Block> values;  ///< the same, of arrays that are not tagged: a worker may keep them for longer
     std::vector<CopyBack> copies;
     /// What it waits for; empty once it does not any more. Under the pool's lock
     std::vector<std::shared_ptr<PythonTask>> after;
@@ -89,6 +90,7 @@ struct PythonTask {
         heap->free(std::exchange(room, {}));
         heap->free(std::exchange(result_block, {}));
         for (Block& block : blocks) heap->free(std::exchange(block, {}));
+        for (Block& block : values) heap->free(std::exchange(block, {}));
     }
 
     bool failed() const noexcept { return outcome != Outcome::nothing && outcome != Outcome::value; }

@@ -77,9 +77,9 @@ Handle issue_resident(Machine& machine, int target, const OptionsOrHandles* way,
 
 void bind_resident(nb::module_& module, nb::class_<PythonMachine>& machine) {
     note_class(
-        nb::class_<ResidentData>(module, "Resident", nb::is_final(),
-                                 "Values that stay with each target of one machine: In(resident) stands for them in\n"
-                                 "calls of compiled bodies. Made by machine.resident().")
+        final_class<ResidentData>(module, "Resident",
+                                  "Values that stay with each target of one machine: In(resident) stands for them in\n"
+                                  "calls of compiled bodies. Made by machine.resident().")
             .def(
                 "update",
                 [](ResidentData& self, nb::handle array) {

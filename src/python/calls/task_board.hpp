@@ -30,6 +30,7 @@ struct alignas(64) TaskSlot {
     HeapPlace result_block = 0;           ///< worker: where the result lies; 0: in `bytes`
     std::uint64_t limit = 0;              ///< issuer: longest run in ns, 0 for none
     Outcome outcome = Outcome::nothing;   ///< worker
+    bool kept = false;                    ///< worker: something there still uses the task's blocks
     std::byte bytes[inline_bytes];        ///< issuer, then worker
 };
 static_assert(sizeof(TaskSlot) == 256 && offsetof(TaskSlot, bytes) <= 64);
@@ -57,6 +58,13 @@ struct alignas(128) WorkerBoard {
     /// them.
     std::atomic<std::uint64_t> wanted{0};
     std::atomic<HeapPlace> granted{0};
+
+    /// Numbers of tasks whose blocks it had kept and does not use any more; entry k at k % releases. The worker counts
+    /// what it has written, the issuer what it has taken.
+    static constexpr std::uint64_t releases = 256;
+    std::atomic<std::uint64_t> released{0};
+    std::atomic<std::uint64_t> taken{0};
+    std::atomic<std::uint64_t> release[releases]{};
 };
 
 /// A function that was carried over: pickled bytes in the heap.

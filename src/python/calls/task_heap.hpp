@@ -1,11 +1,14 @@
 // What travels with calls of Python bodies, in the machine's shared heap: blocks for arguments, results and copies of
 // arrays.
 //
-// Calls come by the microsecond and most need little, so small blocks are kept in lists by size; large ones are the
-// heap's own. The parent alone gives out and takes back: a worker that dies cannot harm the books.
+// Calls come by the microsecond and most need little, so small blocks are kept in lists by size. Of large ones the last
+// few are kept, up to 32 MiB, because the heap gives the memory of its holes back to the system, and new pages cost
+// more than what is copied into them. The parent alone gives out and takes back: a worker that dies cannot harm the
+// books.
 #pragma once
 
 #include <array>
+#include <map>
 #include <vector>
 
 #include "penstock/heap.hpp"
@@ -40,12 +43,17 @@ class TaskHeap {
     static constexpr std::size_t smallest = 256, largest_small = std::size_t{64} << 10,
                                  run_bytes = std::size_t{256} << 10;
     static constexpr std::size_t classes = 9;  // 256 B to 64 KiB
+    static constexpr std::size_t most_kept = std::size_t{32} << 20;
+
+    Block take_kept(std::size_t bytes);
 
     const unsigned made_after_ = forks();
     std::shared_ptr<SharedHeap> heap_;
     std::mutex mutex_;
     std::array<std::vector<std::byte*>, classes> lists_;
     std::vector<std::byte*> runs_;
+    std::multimap<std::size_t, std::byte*> kept_;  ///< large blocks that nobody uses, by their size
+    std::size_t kept_bytes_ = 0;
 };
 
 }  // namespace penstock::python

@@ -120,6 +120,8 @@ ClaimRing<TaskBoard> WorkerPool::ring_for(const PythonTask& task) const noexcept
 
 void WorkerPool::drain() {
     for (std::uint32_t w = 0; w < board_.workers(); ++w) {
+        // Before its completions, so that whatever it has released by now is seen to complete below.
+        const auto released = board_.worker(w).released.load(std::memory_order_acquire);
         const auto completed = board_.worker(w).completed.load(std::memory_order_acquire);
         auto seen = drained_[w].load(std::memory_order_relaxed);
         // overwritten by somebody who should not have
@@ -131,6 +133,7 @@ void WorkerPool::drain() {
                 settle(slot);
         }
         drained_[w].store(completed, std::memory_order_relaxed);
+        take_releases(w, released);
     }
     settled_since_drain_ = 0;
 }
@@ -145,8 +148,23 @@ void WorkerPool::settle(std::uint32_t s) {
     settle_as(task, task->outcome);
 }
 
+/// Frees what a worker had kept and uses no more. Numbers that nobody knows are somebody's who should not have written.
+void WorkerPool::take_releases(std::uint32_t worker, std::uint64_t released) {
+    WorkerBoard& board = board_.worker(worker);
+    auto taken = board.taken.load(std::memory_order_relaxed);
+    for (; taken != released && released - taken <= WorkerBoard::releases; ++taken) {
+        const auto number = board.release[taken % WorkerBoard::releases].load(std::memory_order_relaxed);
+        const auto found = kept_[worker].find(number);
+        if (found == kept_[worker].end()) continue;
+        for (const Block& block : found->second) heap_->free(block);
+        kept_[worker].erase(found);
+    }
+    board.taken.store(released, std::memory_order_release);
+}
+
 void WorkerPool::take_result(PythonTask& task, const TaskSlot& slot, std::uint32_t worker) {
     task.worker = static_cast<int>(worker);
+    if (slot.kept && worker < kept_.size()) kept_[worker][task.number] = std::exchange(task.values, {});
     task.outcome = slot.outcome;
     task.result_size = slot.result_size;
     if (task.outcome != Outcome::nothing && task.outcome != Outcome::value && task.outcome != Outcome::raised)
@@ -243,6 +261,8 @@ void WorkerPool::died(const process::Death& death) {
             settle_as(task, limited == (task->number * 2 | 1) ? Outcome::time_limit : Outcome::died);
         }
         heap_->free(std::exchange(granted_[death.tag], {}));
+        for (const auto& [number, blocks] : std::exchange(kept_[death.tag], {}))
+            for (const Block& block : blocks) heap_->free(block);
     }
     tell();
 }

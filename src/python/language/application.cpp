@@ -46,7 +46,7 @@ void finish(PythonApplicationRun& self) {
 }
 
 /// A dict for each: kind ('error', 'warning'), file, line, column, message, text.
-nb::list list_of(const std::vector<Finding>& findings) {
+nb::list list_of_findings(const std::vector<Finding>& findings) {
     nb::list all;
     for (const auto& each : findings)
         all.append(dict_of("kind", each.kind == Finding::Kind::error ? "error" : "warning", "file", each.where.file,
@@ -70,7 +70,7 @@ std::optional<std::string> text_for(const std::string& path, std::optional<std::
 
 nb::list findings_in(const std::string& path, const Pairs& settings, const Folders& folders,
                      const std::optional<std::string>& given) {
-    return list_of(without_interpreter([&] {
+    return list_of_findings(without_interpreter([&] {
         const ApplicationOptions options{.settings = settings, .folders = folders};
         const auto text = text_for(path, given);
         return text ? check_application_text(*text, path, options) : check_application(path, options);
@@ -153,8 +153,7 @@ void bind_language(nb::module_& module) {
                nb::arg("types"), or_none("text"),
                "An application as a C++ program: main.cpp, CMakeLists.txt, and the names of the parameters that are "
                "fixed in it. text: what the file would hold.");
-    nb::class_<ApplicationProfile>(module, "ApplicationProfile", nb::is_final(),
-                                   "What a run of an application was like.")
+    final_class<ApplicationProfile>(module, "ApplicationProfile", "What a run of an application was like.")
         .def(nb::init<std::string, int>(), nb::arg("application"), nb::arg("targets"))
         .def(
             "look",
@@ -175,7 +174,7 @@ void bind_language(nb::module_& module) {
         .def_prop_ro("name", &Application::name)
         .def("events", &Application::events, "Events to which it reacts.")
         .def("_options", &Application::options)
-        .def("_warnings", [](const Application& self) { return list_of(self.warnings()); })
+        .def("_warnings", [](const Application& self) { return list_of_findings(self.warnings()); })
         .def_prop_ro("needs_processes", &Application::needs_processes,
                      "Does a component ask for a worker process? Then only a Machine(isolation='process') runs it.")
         .def(

@@ -124,7 +124,7 @@ nb::dict split_of(const Graph& graph, nb::handle cluster) {
 
 void bind_cluster(nb::module_& module) {
     streaming::FilterKind::read_recipes("python", &kind_from);
-    nb::class_<PythonCluster>(module, "Cluster", nb::is_final(), "What penstock.Cluster stands on.")
+    final_class<PythonCluster>(module, "Cluster", "What penstock.Cluster stands on.")
         .def_static("of", &cluster_of)
         .def("close", [](PythonCluster& self) { without_interpreter([&] { self.cluster = nullptr; }); })
         .def("agents",

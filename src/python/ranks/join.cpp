@@ -109,8 +109,8 @@ class PythonMembership {
 };
 
 void bind_host(nb::module_& module) {
-    nb::class_<PythonHost> host(
-        module, "TeamHost", nb::is_final(),
+    auto host = final_class<PythonHost>(
+        module, "TeamHost",
         "Brings a team of processes together under a name: programs that were started apart, in Python or C++, and\n"
         "call join().\n\n"
         "    with penstock.TeamHost('radio', 2) as host:\n"
@@ -149,9 +149,8 @@ void bind_host(nb::module_& module) {
 
 void bind_join(nb::module_& module) {
     bind_host(module);
-    nb::class_<PythonMembership> membership(
-        module, "Membership", nb::is_final(),
-        "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.");
+    auto membership = final_class<PythonMembership>(
+        module, "Membership", "A place in a team, as join() gives it: `with penstock.join('radio') as me: ...`.");
     membership.def_prop_ro("rank", &PythonMembership::rank, "The rank, for use until this was left.")
         .def("leave", &PythonMembership::leave,
              "This member has come to the end of its work. A second call does nothing. Raises UsageError in any "

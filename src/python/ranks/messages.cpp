@@ -63,7 +63,7 @@ nb::tuple receive_array(HeldMessenger& self, int from, nb::handle dtype) {
 }
 
 void bind_status(nb::module_& module) {
-    nb::class_<Status>(module, "Status", nb::is_final(), "What is known of a message.")
+    final_class<Status>(module, "Status", "What is known of a message.")
         .def_ro("source", &Status::source, "The rank that sent it; of a send, the one that it went to.")
         .def_ro("bytes", &Status::bytes, "Of the whole message.")
         .def_ro("tag", &Status::tag, "The number that its sender gave it.")
@@ -83,8 +83,8 @@ void bind_status(nb::module_& module) {
             return "penstock.Status(source=" + std::to_string(self.source) + ", bytes=" + std::to_string(self.bytes) +
                    ", tag=" + std::to_string(self.tag) + ")";
         });
-    nb::class_<Transfer>(
-        module, "Request", nb::is_final(),
+    final_class<Transfer>(
+        module, "Request",
         "A send or receive under way, for its messenger's wait() and test(). Holds its memory until it has ended.")
         .def_ro("collected", &Transfer::collected, "Was it waited for?");
 }
@@ -94,8 +94,8 @@ void bind_status(nb::module_& module) {
 void bind_messenger(nb::module_& module) {
     bind_status(module);
     module.attr("any_source") = any_source;
-    nb::class_<HeldMessenger> messenger(
-        module, "Messenger", nb::is_final(),
+    auto messenger = final_class<HeldMessenger>(
+        module, "Messenger",
         "One rank's post office. Every rank of the team that sends or receives makes one, with the same options.\n\n"
         "A message is bytes, with a number (`tag`, 0 to 2**32-1) beside them; type and shape do not travel.\n"
         "Messages of one rank to another arrive in the order in which they were sent; a receive takes the first\n"

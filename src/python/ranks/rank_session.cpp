@@ -137,8 +137,8 @@ Awaited awaited_of(nb::handle awaited) {
 }
 
 void bind_rank(nb::module_& module) {
-    nb::class_<PythonRank>(
-        module, "Rank", nb::is_final(),
+    final_class<PythonRank>(
+        module, "Rank",
         "One member of a team: what spmd gives to the function that it runs. Used by the thread that runs the\n"
         "function, and only while it runs (RankEnded after that).")
         .def_prop_ro("index", used<PythonRank, &Rank::index>(), "Its number, 0 to size-1.")

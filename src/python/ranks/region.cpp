@@ -159,17 +159,18 @@ void bind_shape(nb::class_<T>& bound) {
 }
 
 void bind_remote(nb::module_& module) {
-    nb::class_<PythonRemote> remote(module, "Remote", nb::is_final(),
-                                    "A region as a rank that was granted it has it: `remote[...] = array` stores;\n"
-                                    "reading raises UnreadableRemote.\n\n"
-                                    "Keys are numbers, slices (with steps too), '...' and tuples of these, or the\n"
-                                    "name of a field, as for a NumPy array of this shape; values are converted and\n"
-                                    "broadcast as NumPy does. One element costs about 0.2 us. Blocks of 4 KiB and\n"
-                                    "more with contiguous rows leave as whole lines, by the way that was measured\n"
-                                    "for their size; a value that is a contiguous array of the same type is not\n"
-                                    "copied before. What was stored is visible to the owner after publish(), or any\n"
-                                    "flag, counter, barrier, lock or message after it. Raises OutOfBounds;\n"
-                                    "ValueError where shapes do not fit, as NumPy does.");
+    auto remote =
+        final_class<PythonRemote>(module, "Remote",
+                                  "A region as a rank that was granted it has it: `remote[...] = array` stores;\n"
+                                  "reading raises UnreadableRemote.\n\n"
+                                  "Keys are numbers, slices (with steps too), '...' and tuples of these, or the\n"
+                                  "name of a field, as for a NumPy array of this shape; values are converted and\n"
+                                  "broadcast as NumPy does. One element costs about 0.2 us. Blocks of 4 KiB and\n"
+                                  "more with contiguous rows leave as whole lines, by the way that was measured\n"
+                                  "for their size; a value that is a contiguous array of the same type is not\n"
+                                  "copied before. What was stored is visible to the owner after publish(), or any\n"
+                                  "flag, counter, barrier, lock or message after it. Raises OutOfBounds;\n"
+                                  "ValueError where shapes do not fit, as NumPy does.");
     bind_shape(remote);
     remote
         .def_static("accept", &accept_remote, nb::arg("me"), nb::arg("owner"), nb::arg("name"), or_none("dtype"),
@@ -209,9 +210,9 @@ void bind_remote(nb::module_& module) {
             nb::sig("def __array__(self, *args: Any, **kwargs: Any) -> NoReturn"))
         .def("__repr__", [](const PythonRemote& self) { return described("Remote", self); });
 
-    nb::class_<PythonMulticast>(module, "Multicast", nb::is_final(),
-                                "Several remotes of the same shape and type that get the same stores: `multicast[key] "
-                                "= value`, as a Remote takes it.")
+    final_class<PythonMulticast>(module, "Multicast",
+                                 "Several remotes of the same shape and type that get the same stores: `multicast[key] "
+                                 "= value`, as a Remote takes it.")
         .def(
             "__init__",
             [](PythonMulticast* self, const nb::iterable& remotes) {
@@ -249,8 +250,8 @@ void bind_remote(nb::module_& module) {
 }  // namespace
 
 void bind_region(nb::module_& module) {
-    nb::class_<PythonRegion> region(
-        module, "Region", nb::is_final(),
+    auto region = final_class<PythonRegion>(
+        module, "Region",
         "Memory at home, which this rank reads and writes as `region.array`, and others only store to (Remote),\n"
         "once they were granted it. Elements that somebody stores may be read once he has published them; before\n"
         "that they are being written.");

@@ -51,7 +51,7 @@ struct Shared {
 /// All ranks make one under the same name.
 template <class T>
 nb::class_<Shared<T>> shared_class(nb::module_& module, const char* name, const char* doc) {
-    return nb::class_<Shared<T>>(module, name, nb::is_final(), doc)
+    return final_class<Shared<T>>(module, name, doc)
         .def(
             "__init__",
             [](Shared<T>* self, const PythonRank& me, const std::string& given) {
@@ -109,7 +109,7 @@ void bind_operations(nb::class_<PythonWord<Word>>& word) {
 template <class Word>
 nb::class_<PythonWord<Word>> home_class(nb::module_& module, const char* name, const char* doc, const char* grant_doc) {
     using T = PythonWord<Word>;
-    return nb::class_<T>(module, name, nb::is_final(), doc)
+    return final_class<T>(module, name, doc)
         .def(
             "__init__",
             [](T* self, const PythonRank& me, const std::string& given) {
@@ -128,7 +128,7 @@ nb::class_<PythonWord<Word>> home_class(nb::module_& module, const char* name, c
 /// Another rank's word.
 template <class Word>
 void bind_remote(nb::module_& module, const char* name, const char* doc) {
-    nb::class_<PythonWord<Word>> word(module, name, nb::is_final(), doc);
+    auto word = final_class<PythonWord<Word>>(module, name, doc);
     word.def_static(
         "accept",
         [](const PythonRank& me, int owner, const std::string& granted, std::optional<double> within) {
@@ -238,8 +238,7 @@ void bind_mutex(nb::module_& module) {
     };
     add_block(mutex, "def __enter__(self) -> Mutex", leave, &lock_mutex);
 
-    nb::class_<SharedHold> hold(module, "SharedHold", nb::is_final(),
-                                "What SharedMutex.shared() gives: a block that reads.");
+    auto hold = final_class<SharedHold>(module, "SharedHold", "What SharedMutex.shared() gives: a block that reads.");
     add_block(
         hold, "def __enter__(self) -> SharedHold",
         [](SharedHold& self, nb::handle) { self.use().finish<&SharedMutex::unlock_shared>(); },

@@ -234,8 +234,7 @@ nb::object object_of(const Event& event) {
 }
 
 void bind_filter_kind(nb::module_& module) {
-    nb::class_<PythonKind>(module, "FilterKind", nb::is_final(),
-                           "How the copies of a filter are made. Made by penstock.filter().")
+    final_class<PythonKind>(module, "FilterKind", "How the copies of a filter are made. Made by penstock.filter().")
         .def_static("of", &kind_of)
         .def("bind", &bind_site);
 }

@@ -162,9 +162,9 @@ void set_tags(RawBuffer& buffer, nb::handle sequence, nb::handle time, nb::handl
 
 void bind_stream_array(nb::module_& module) {
     note_class(
-        nb::class_<ArrayBuffer>(module, "Buffer", nb::is_final(), nb::type_slots(buffer_slots),
-                                "The buffer of a stream behind an array: array.base. It holds the memory, and the "
-                                "tags that travel with it.")
+        final_class<ArrayBuffer>(module, "Buffer", nb::type_slots(buffer_slots),
+                                 "The buffer of a stream behind an array: array.base. It holds the memory, and the "
+                                 "tags that travel with it.")
             .def_prop_rw(
                 "sequence", [](ArrayBuffer& held) { return whole(held).buffer.tags().sequence; },
                 [](ArrayBuffer& held, std::uint64_t value) { whole(held).buffer.edit_tags().sequence = value; },
@@ -179,7 +179,9 @@ void bind_stream_array(nb::module_& module) {
                     return nb::make_tuple(whole(held).buffer.tags().user[0], held.buffer.tags().user[1]);
                 },
                 [](ArrayBuffer& held, nb::handle value) { whole(held).buffer.edit_tags().user = user_of(value); },
-                nb::sig("def user(self) -> tuple[int, int]"), "Two numbers of the program's own."));
+                nb::for_getter(nb::sig("def user(self) -> tuple[int, int]")),
+                nb::for_setter(nb::sig("def user(self, value: tuple[int, int], /) -> None")),
+                "Two numbers of the program's own."));
 }
 
 }  // namespace penstock::python

@@ -92,7 +92,7 @@ class StreamEnd {
 }  // namespace
 
 void bind_stream_end(nb::module_& module) {
-    nb::class_<StreamEnd>(module, "StreamEnd", nb::is_final(), "What penstock.Writer and penstock.Reader stand on.")
+    final_class<StreamEnd>(module, "StreamEnd", "What penstock.Writer and penstock.Reader stand on.")
         .def(nb::init<const std::string&, bool>())
         .def("kind", &StreamEnd::kind)
         .def("make", &StreamEnd::make)

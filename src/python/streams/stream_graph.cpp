@@ -131,7 +131,7 @@ nb::dict object_of(const GraphDescription& description) {
 }
 
 void bind_stream_graph(nb::module_& module) {
-    bind_builder(nb::class_<PythonEdit>(module, "StreamEdit", nb::is_final(), "What penstock.Edit is carried out on."))
+    bind_builder(final_class<PythonEdit>(module, "StreamEdit", "What penstock.Edit is carried out on."))
         .def("replace",
              [](PythonEdit& self, const std::string& old, const PythonKind& kind, const std::string& removal) {
                  return instance_of(live(self).replace_kind(old, removal_of(removal), kind.kind, &take_over));
@@ -148,7 +148,7 @@ void bind_stream_graph(nb::module_& module) {
         .def("place", [](PythonEdit& self, const std::string& filter, std::vector<int> targets) {
             live(self).place(filter, std::move(targets));
         });
-    bind_builder(nb::class_<PythonGraph>(module, "StreamGraph", nb::is_final(), "What penstock.Graph stands on."))
+    bind_builder(final_class<PythonGraph>(module, "StreamGraph", "What penstock.Graph stands on."))
         .def(nb::init<>())
         .def("check", [](PythonGraph& self) { return self.check(); })
         .def("running", [](PythonGraph& self) { return self.running(); })

@@ -46,7 +46,7 @@ std::chrono::nanoseconds duration_of(double seconds) {
 }
 
 void bind_statistics(nb::module_& module) {
-    nb::class_<FilterStatistics>(module, "FilterStatistics", nb::is_final(), "All copies of a filter together.")
+    final_class<FilterStatistics>(module, "FilterStatistics", "All copies of a filter together.")
         .def_ro("name", &FilterStatistics::name)
         .def_ro("copies", &FilterStatistics::copies)
         .def_ro("firings", &FilterStatistics::firings)
@@ -64,7 +64,7 @@ void bind_statistics(nb::module_& module) {
                 "Share of the time: room in a stream, or a buffer of its own pool.")
         .def_ro("waits_for_target", &FilterStatistics::waits_for_target,
                 "Share of the time: it could fire, and no target was free.");
-    nb::class_<StreamStatistics>(module, "StreamStatistics", nb::is_final(), "One stream.")
+    final_class<StreamStatistics>(module, "StreamStatistics", "One stream.")
         .def_ro("source", &StreamStatistics::from, "'filter.port'")
         .def_ro("sink", &StreamStatistics::to, "'filter.port'")
         .def_ro("buffers", &StreamStatistics::buffers, "That have arrived.")
@@ -73,7 +73,7 @@ void bind_statistics(nb::module_& module) {
                 "Buffers that may wait at each sink now, on average over the sinks.")
         .def_ro("rate", &StreamStatistics::rate, "Buffers a second.")
         .def_ro("bytes_rate", &StreamStatistics::bytes_rate, "Bytes a second.");
-    nb::class_<RunStatistics>(module, "RunStatistics", nb::is_final(), "What a run has done so far.")
+    final_class<RunStatistics>(module, "RunStatistics", "What a run has done so far.")
         .def_ro("seconds", &RunStatistics::seconds)
         .def_ro("filters", &RunStatistics::filters)
         .def_ro("streams", &RunStatistics::streams)
@@ -82,7 +82,11 @@ void bind_statistics(nb::module_& module) {
         .def_ro("lost", &RunStatistics::lost,
                 "Buffers that waited at filters which were taken out, and that nobody could take.")
         .def("text", &RunStatistics::text, "A table for people.")
-        .def("__str__", &RunStatistics::text);
+        .def("__str__", &RunStatistics::text)
+        .def("__repr__", &RunStatistics::text)
+        .def(
+            "_repr_html_", [](nb::handle self) { return imported("penstock.notebooks", "table")(self); },
+            nb::sig("def _repr_html_(self) -> str"), "Tables, for notebooks.");
 }
 
 }  // namespace

@@ -32,19 +32,66 @@ void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept {
     copy<false>(array, const_cast<std::byte*>(contiguous));  // only read, by this instance
 }
 
-nb::bytes pickled(nb::handle value) {
+nb::bytes pickled(nb::handle value, nb::handle buffers) {
     static const nb::handle dumps = imported("penstock.interpreters", "dumps").release();
-    return nb::cast<nb::bytes>(dumps(value));
+    return nb::cast<nb::bytes>(dumps(value, buffers));
 }
 
-nb::object unpickled(const void* bytes, std::size_t size) {
+namespace {
+
+nb::object unpickled_with(const void* bytes, std::size_t size, nb::handle buffers) {
     static const nb::handle loads = imported("pickle", "loads").release();
     const auto view = nb::steal(PyMemoryView_FromMemory(const_cast<char*>(static_cast<const char*>(bytes)),
                                                         static_cast<Py_ssize_t>(size), PyBUF_READ));
-    return loads(view);
+    return buffers.is_valid() ? loads(view, nb::arg("buffers") = buffers) : loads(view);
 }
 
-void write_value(ByteWriter& writer, nb::handle value) {
+void write_buffer(ByteWriter& writer, nb::handle pickle_buffer, const PutBuffer& put) {
+    nb::object bytes = pickle_buffer.attr("raw")();  // of one dimension
+    Py_buffer view;
+    if (PyObject_GetBuffer(bytes.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    const AtEnd end{[&] { PyBuffer_Release(&view); }};  // the memory lives on in `bytes`
+    const auto* const data = static_cast<const std::byte*>(view.buf);
+    const auto size = static_cast<std::size_t>(view.len);
+    if (size > most_here) return put(writer, data, size, std::move(bytes));
+    writer.put(BufferWay::here);
+    writer.put(static_cast<std::uint64_t>(size));
+    writer.put_bytes(data, size);
+}
+
+nb::object read_buffer(ByteReader& reader, const ArraySources& sources,
+                       std::vector<std::pair<std::size_t, std::size_t>>& in_tail, std::size_t number) {
+    const auto way = reader.get<BufferWay>();
+    const auto size = reader.get<std::uint64_t>();
+    if (way == BufferWay::here)
+        return nb::steal(PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(reader.bytes(size)),
+                                                       static_cast<Py_ssize_t>(size)));
+    if (way == BufferWay::tail) {
+        in_tail.emplace_back(number, size);
+        return nb::none();
+    }
+    if (!sources.buffer) throw Error("a result lies where none can: something overwrote it");
+    return sources.buffer(reader.get<HeapPlace>(), size, way == BufferWay::place);
+}
+
+nb::object read_pickled(ByteReader& reader, const ArraySources& sources) {
+    const auto text = reader.text();
+    nb::list buffers;
+    std::vector<std::pair<std::size_t, std::size_t>> in_tail;  // which of them, and its size
+    const auto count = reader.get<std::uint32_t>();
+    for (std::uint32_t b = 0; b < count; ++b) buffers.append(read_buffer(reader, sources, in_tail, b));
+    for (auto last = in_tail.rbegin(); last != in_tail.rend(); ++last) {
+        const auto* const bytes = reinterpret_cast<const char*>(reader.tail(tail_bytes(last->second)));
+        buffers[last->first] = nb::steal(PyByteArray_FromStringAndSize(bytes, static_cast<Py_ssize_t>(last->second)));
+    }
+    return unpickled_with(text.data(), text.size(), buffers);
+}
+
+}  // namespace
+
+nb::object unpickled(const void* bytes, std::size_t size) { return unpickled_with(bytes, size, {}); }
+
+void write_value(ByteWriter& writer, nb::handle value, const PutBuffer& put) {
     PyObject* const object = value.ptr();
     if (object == Py_None) return writer.put('N');
     if (object == Py_True) return writer.put('T');
@@ -73,9 +120,13 @@ void write_value(ByteWriter& writer, nb::handle value) {
         writer.put('b');
         return writer.put_text({bytes, static_cast<std::size_t>(size)});
     }
-    const nb::bytes bytes = pickled(value);
-    writer.put('p');
+    const nb::list buffers;
+    const nb::bytes bytes = put ? pickled(value, buffers) : pickled(value);
+    writer.put(buffers.size() == 0 ? 'p' : 'P');
     writer.put_text({bytes.c_str(), bytes.size()});
+    if (buffers.size() == 0) return;
+    writer.put(static_cast<std::uint32_t>(buffers.size()));
+    for (const nb::handle buffer : buffers) write_buffer(writer, buffer, put);
 }
 
 void write_array(ByteWriter& writer, const ArrayArgument& array, HeapPlace place, bool contiguous) {
@@ -129,19 +180,20 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> ArrayDescription::reach() const noexce
     return {low, high};
 }
 
-nb::object read_value(ByteReader& reader, const ViewArray& view) {
+nb::object read_value(ByteReader& reader, const ArraySources& sources) {
     const char letter = reader.get<char>();
     if (letter == 'N') return nb::none();
     if (letter == 'T' || letter == 'F') return nb::bool_(letter == 'T');
     if (letter == 'i') return nb::steal(PyLong_FromLongLong(reader.get<std::int64_t>()));
     if (letter == 'f') return nb::steal(PyFloat_FromDouble(reader.get<double>()));
-    if (letter != 'u' && letter != 'b' && letter != 'p' && (letter != 'A' || !view))
+    if (letter == 'P') return read_pickled(reader, sources);
+    if (letter != 'u' && letter != 'b' && letter != 'p' && (letter != 'A' || !sources.view))
         throw Error("a task or its result holds a value of an unknown kind: something overwrote it");
     const auto text = reader.text();
     const auto size = static_cast<Py_ssize_t>(text.size());
     if (letter == 'u') return nb::steal(PyUnicode_FromStringAndSize(text.data(), size));
     if (letter == 'b') return nb::steal(PyBytes_FromStringAndSize(text.data(), size));
-    return letter == 'p' ? unpickled(text.data(), text.size()) : view(text);
+    return letter == 'p' ? unpickled(text.data(), text.size()) : sources.view(text);
 }
 
 }  // namespace penstock::python

@@ -63,6 +63,11 @@ class ByteReader {
         const auto size = get<std::uint64_t>();
         return {reinterpret_cast<const char*>(bytes(size)), size};
     }
+    /// The last bytes of all, which are not read again.
+    const std::byte* tail(std::size_t count) {
+        if (static_cast<std::size_t>(end_ - at_) < count) short_of_bytes();
+        return end_ -= count;
+    }
 
   private:
     [[noreturn]] static void short_of_bytes();
@@ -71,8 +76,25 @@ class ByteReader {
     const std::byte* end_;
 };
 
+/// What arrays inside a value that is pickled have their elements in. It travels beside the bytes, by one of these
+/// ways:
+enum class BufferWay : std::uint8_t {
+    here,       ///< few bytes, which follow
+    place,      ///< in the machine's heap, and the task's own: the body may write to it
+    read_only,  ///< in the machine's heap, where the caller has it
+    tail        ///< behind the message, see tail_bytes()
+};
+
+/// Tells where it has put a buffer of more than `most_here` bytes: writes a BufferWay, the size, and the place if there
+/// is one. `holder` keeps the memory.
+using PutBuffer = std::function<void(ByteWriter& writer, const std::byte* data, std::size_t size, nb::object holder)>;
+
+inline constexpr std::size_t most_here = std::size_t{16} << 10;
+/// What a buffer takes in the tail of a message: the last buffer ends where the message does.
+constexpr std::size_t tail_bytes(std::size_t size) noexcept { return (size + 63) / 64 * 64; }
+
 /// Anything but a tagged array. Raises what pickling raises.
-void write_value(ByteWriter& writer, nb::handle value);
+void write_value(ByteWriter& writer, nb::handle value, const PutBuffer& put = {});
 /// An array whose elements lie at `place`; contiguous unless it is used in place.
 void write_array(ByteWriter& writer, const ArrayArgument& array, HeapPlace place, bool contiguous);
 
@@ -83,8 +105,17 @@ void scatter(const std::byte* contiguous, const ArrayArgument& array) noexcept;
 /// Makes the array that these bytes describe, in a worker.
 using ViewArray = std::function<nb::object(std::string_view description)>;
 
-/// Reads one value or array. `view`: nothing where there can be no arrays. Throws Error, raises what unpickling raises.
-nb::object read_value(ByteReader& reader, const ViewArray& view = {});
+/// Makes an object that has this memory of the heap as its buffer, in a worker.
+using HeapBuffer = std::function<nb::object(HeapPlace place, std::size_t size, bool writable)>;
+
+/// Where a value's arrays come from: those of a task from the heap, those of a result from the end of the message.
+struct ArraySources {
+    ViewArray view{};
+    HeapBuffer buffer{};
+};
+
+/// Reads one value or array. Throws Error, raises what unpickling raises.
+nb::object read_value(ByteReader& reader, const ArraySources& sources = {});
 
 /// What an array's bytes say.
 struct ArrayDescription {
@@ -102,8 +133,8 @@ struct ArrayDescription {
     std::pair<std::ptrdiff_t, std::ptrdiff_t> reach() const noexcept;
 };
 
-/// Pickled by value where it must be, see penstock/interpreters.py.
-nb::bytes pickled(nb::handle value);
+/// Pickled by value where it must be, see penstock/interpreters.py. What is in `buffers` afterwards belongs to it.
+nb::bytes pickled(nb::handle value, nb::handle buffers = nb::none());
 nb::object unpickled(const void* bytes, std::size_t size);
 
 }  // namespace penstock::python

@@ -33,6 +33,7 @@ WorkerPool::WorkerPool(std::uint32_t workers, const MachineOptions& options, std
     for (std::uint32_t s = TaskBoard::slots; s-- > 0;) free_slots_.push_back(s);
     drained_ = std::make_unique<std::atomic<std::uint64_t>[]>(workers);
     granted_.resize(workers);
+    kept_.resize(workers);
     placed_.resize(TaskBoard::functions);
     keeper_ = std::make_unique<WorkerKeeper>(*this, board_, heap_->descriptor(), std::move(command));
     keeper_->begin();
@@ -52,6 +53,9 @@ WorkerPool::~WorkerPool() {
         keeper_->end();
     });
     finish_settled();
+    for (auto& of_worker : kept_)
+        for (auto& [number, blocks] : of_worker)
+            for (const Block& block : blocks) heap_->free(block);
     std::vector<nb::object> callables;
     for (auto& [key, function] : known_) callables.push_back(std::move(function->callable));
 }
@@ -115,6 +119,22 @@ void WorkerPool::place_array(ByteWriter& writer, PythonTask& task, const ArrayAr
     write_array(writer, array, block.place, true);
 }
 
+/// Of an array that is not tagged. In the heap already (true): used there, and not to be written to, for it is a value.
+bool WorkerPool::place_buffer(ByteWriter& writer, PythonTask& task, const std::byte* data, std::size_t size) {
+    HeapPlace place = heap_->place_of(data, size);
+    const bool there = place != 0;
+    writer.put(there ? BufferWay::read_only : BufferWay::place);
+    writer.put(static_cast<std::uint64_t>(size));
+    if (!there) {
+        const Block block = heap_->allocate(size);
+        task.values.push_back(block);
+        std::memcpy(block.data, data, size);
+        place = block.place;
+    }
+    writer.put(place);
+    return there;
+}
+
 void WorkerPool::pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arguments, nb::handle names) {
     const std::size_t named = names.is_valid() ? nb::len(names) : 0;
     if (arguments.size() > UINT16_MAX)
@@ -134,13 +154,18 @@ void WorkerPool::pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arg
         writes = writes || array->access() != Access::in;
     }
     if (writes) check_overlap(task.function->name, arrays);
+    nb::list held;  // a list or dict among the arguments may let go of it meanwhile
+    const PutBuffer put = [&](ByteWriter& to, const std::byte* data, std::size_t size, const nb::object& holder) {
+        if (place_buffer(to, task, data, size)) held.append(holder);
+    };
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         if (!arrays.empty() && arrays[i] != nullptr) place_array(writer, task, *arrays[i]);
-        else write_value(writer, arguments[i]);
+        else write_value(writer, arguments[i], put);
     }
     if (writer.size() > UINT32_MAX)
         throw UsageError("call of " + task.function->name +
                          ": arguments of 4 GiB or more; put them into arrays of machine.array");
+    task.arguments = held.size() == 0 ? nb::object(arguments) : nb::object(nb::make_tuple(arguments, held));
 }
 
 std::shared_ptr<Issuer> WorkerPool::issuer_of_this_thread() {
@@ -162,7 +187,6 @@ TaskPointer WorkerPool::issue(nb::handle function, const nb::tuple& arguments, n
     task->after = wishes.after;
     ByteWriter writer;
     pack(writer, *task, arguments, names);
-    task->arguments = arguments;
     const std::size_t result = task->function->largest_result;
     if (writer.size() > TaskSlot::inline_bytes || result > TaskSlot::inline_bytes)
         task->room = heap_->allocate(std::max(writer.size(), result));
@@ -334,6 +358,7 @@ void WorkerPool::finish(PythonTask& task) {
         for (const CopyBack& copy : task.copies) scatter(copy.from, *copy.array);
     task.copies.clear();
     for (Block& block : task.blocks) heap_->free(std::exchange(block, {}));
+    for (Block& block : task.values) heap_->free(std::exchange(block, {}));
     heap_->free(std::exchange(task.room, {}));
     task.finished = true;
     for (nb::object& callback : task.callbacks) due_.push_back(std::move(callback));

@@ -94,6 +94,7 @@ class WorkerPool {
     std::vector<nb::object> forget_functions();
     void pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arguments, nb::handle names);
     void place_array(ByteWriter& writer, PythonTask& task, const ArrayArgument& array);
+    bool place_buffer(ByteWriter& writer, PythonTask& task, const std::byte* data, std::size_t size);
     void finish_settled();
     void finish(PythonTask& task);
     void run_due();
@@ -122,6 +123,7 @@ class WorkerPool {
     void settle_as(const TaskPointer& task, Outcome outcome);
     void keep_failure(const TaskPointer& task);
     void take_result(PythonTask& task, const TaskSlot& slot, std::uint32_t worker);
+    void take_releases(std::uint32_t worker, std::uint64_t released);
     void place_function(CarriedFunction& function);
     bool slot_done(const PythonTask& task) const noexcept;
     bool something_completed() const noexcept;
@@ -146,6 +148,8 @@ class WorkerPool {
     std::vector<TaskPointer> forgotten_;
     std::unique_ptr<std::atomic<std::uint64_t>[]> drained_;  ///< for each worker: completions seen
     std::vector<Block> granted_;                             ///< for each worker: room it was given last
+    /// For each worker, by the task's number: blocks that something there still uses, a body's cache for instance.
+    std::vector<std::unordered_map<std::uint64_t, std::vector<Block>>> kept_;
     std::vector<std::shared_ptr<CarriedFunction>> placed_;
     std::vector<std::uint32_t> free_places_;  ///< of functions that were forgotten
     std::uint32_t hand_ = 0;

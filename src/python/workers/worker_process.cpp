@@ -87,6 +87,7 @@ class WorkerProcess {
         describe_failure_ = imported("penstock.interpreters", "describe_failure");
         functions_.resize(TaskBoard::functions);
         completed_ = own().completed.load(std::memory_order_relaxed);
+        released_ = own().released.load(std::memory_order_relaxed);
     }
 
     /// Serves until the parent says stop.
@@ -142,6 +143,7 @@ class WorkerProcess {
         if (limited) start_clock(slot, claim.number);
         slot.result_block = 0;
         slot.result_size = 0;
+        slot.kept = false;
         try {
             call(slot);
         } catch (nb::python_error& error) {
@@ -151,7 +153,47 @@ class WorkerProcess {
             tell_failure(slot, nb::borrow(PyExc_RuntimeError)(std::string(penstock::said_by(error))));
         }
         if (limited) stop_clock(claim.number);
+        if (!buffers_.empty()) slot.kept = keep(claim.number);
         complete(claim);
+        if (!kept_.empty()) release();
+    }
+
+    /// Memory of the heap that arrays of this task lie in. They may outlive the task, in a cache for instance: then
+    /// whoever has such an array holds the object that is made here (NumPy makes it the array's base), and keep() sees
+    /// it.
+    nb::object heap_buffer(HeapPlace place, std::size_t size, bool writable) {
+        heap_.at(place, size);
+        nb::object made = numpy("ndarray")(size, "u1", heap_.buffer(writable), place - 1);
+        if (writable) buffers_.push_back(made);
+        return made;
+    }
+
+    static bool in_use(const std::vector<nb::object>& buffers) noexcept {
+        return std::ranges::any_of(buffers, [](const nb::object& buffer) { return Py_REFCNT(buffer.ptr()) > 1; });
+    }
+
+    /// Does anything use the task's memory after its end? Then it is this worker's until release().
+    bool keep(std::uint64_t number) {
+        auto buffers = std::exchange(buffers_, {});
+        if (!in_use(buffers)) return false;
+        kept_.push_back({number, std::move(buffers)});
+        return true;
+    }
+
+    /// Tells of some of what was kept and is not used any more.
+    void release() {
+        for (int looked = 0; looked < 2 && !kept_.empty(); ++looked) {
+            Kept oldest = std::move(kept_.front());
+            kept_.pop_front();
+            if (in_use(oldest.buffers) ||
+                released_ - own().taken.load(std::memory_order_acquire) >= WorkerBoard::releases) {
+                kept_.push_back(std::move(oldest));
+                continue;
+            }
+            oldest.buffers.clear();
+            own().release[released_ % WorkerBoard::releases].store(oldest.number, std::memory_order_relaxed);
+            own().released.store(++released_, std::memory_order_release);
+        }
     }
 
     void call(TaskSlot& slot) {
@@ -171,7 +213,7 @@ class WorkerProcess {
             arguments = many.data();
         }
         if (named != 0) names = read_value(reader);
-        for (std::size_t i = 0; i < count; ++i) arguments[i] = read_value(reader, view_);
+        for (std::size_t i = 0; i < count; ++i) arguments[i] = read_value(reader, sources_);
         static_assert(sizeof(nb::object) == sizeof(PyObject*));
         const auto result = nb::steal(PyObject_Vectorcall(
             function(slot).ptr(), reinterpret_cast<PyObject* const*>(arguments), positional, names.ptr()));
@@ -181,9 +223,22 @@ class WorkerProcess {
             return;
         }
         ByteWriter writer;
-        write_value(writer, result);
-        tell(slot, Outcome::value, writer.data(), writer.size());
+        Tail tail;
+        write_value(writer, result, [&](ByteWriter& to, const std::byte* data, std::size_t bytes, nb::object holder) {
+            to.put(BufferWay::tail);
+            to.put(static_cast<std::uint64_t>(bytes));
+            tail.push_back({data, bytes, std::move(holder)});
+        });
+        tell(slot, Outcome::value, writer.data(), writer.size(), tail);
     }
+
+    /// Arrays of a result, which come behind its bytes.
+    struct TailBuffer {
+        const std::byte* data;
+        std::size_t size;
+        nb::object holder;
+    };
+    using Tail = std::vector<TailBuffer>;
 
     nb::handle function(const TaskSlot& slot) {
         if (slot.function >= TaskBoard::functions) throw Error("a task has no function: something overwrote it");
@@ -196,7 +251,9 @@ class WorkerProcess {
         return known.callable;
     }
 
-    void tell(TaskSlot& slot, Outcome outcome, const std::byte* bytes, std::size_t size) {
+    void tell(TaskSlot& slot, Outcome outcome, const std::byte* bytes, std::size_t head, const Tail& tail = {}) {
+        std::size_t size = head;
+        for (const TailBuffer& buffer : tail) size += tail_bytes(buffer.size);
         if (size > UINT32_MAX)
             throw Error("the result of a task has 4 GiB or more; write it into an array of machine.array");
         std::byte* place = slot.bytes;
@@ -209,7 +266,12 @@ class WorkerProcess {
             }
             place = heap_.at(slot.result_block, size);
         }
-        std::memcpy(place, bytes, size);
+        std::memcpy(place, bytes, head);
+        place += head;
+        for (const TailBuffer& buffer : tail) {
+            std::memcpy(place, buffer.data, buffer.size);
+            place += tail_bytes(buffer.size);
+        }
         slot.result_size = static_cast<std::uint32_t>(size);
         slot.outcome = outcome;
     }
@@ -273,10 +335,19 @@ class WorkerProcess {
     int keeper_, notice_;
     HeapOfParent heap_;
     CachedViews views_;
-    const ViewArray view_ = [this](std::string_view description) { return views_.view(description); };
+    const ArraySources sources_{
+        [this](std::string_view description) { return views_.view(description); },
+        [this](HeapPlace place, std::size_t size, bool writable) { return heap_buffer(place, size, writable); }};
     nb::object describe_failure_;
     std::vector<Function> functions_;
     std::uint64_t completed_ = 0;
+    struct Kept {
+        std::uint64_t number;
+        std::vector<nb::object> buffers;
+    };
+    std::vector<nb::object> buffers_;  ///< of the task that runs
+    std::deque<Kept> kept_;
+    std::uint64_t released_ = 0;
 };
 
 }  // namespace
