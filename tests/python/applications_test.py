@@ -370,5 +370,5 @@ def test_a_recording_holds_the_timed_runs_of_one_way_and_nothing_else(machine):
 
 def test_a_way_that_is_not_there_cannot_be_recorded(machine):
     assert not record_app(machine, "lu", {"rows": 64, "repetitions": 1}, way="serial").tagged
-    with pytest.raises(ps.UsageError, match="lu has no way called 'sideways' to record; it has serial, hand, tagged, dependent"):
+    with pytest.raises(ps.UsageError, match="lu has no way called 'sideways' to record; it has serial, hand, called, tagged, dependent"):
         record_app(machine, "lu", way="sideways")
