@@ -228,7 +228,7 @@ Station* RunCore::take_newest(Server& server) {
 
 Station* RunCore::take_oldest(Server& server) {
     // First what a thread that helped has left: it may not come back, and sources that never wait fill the list of all.
-    if (Station* const station = ready_[1].take_oldest()) return station;
+    if (Station* const station = stack_of(Server::helper).take_oldest()) return station;
     if (Station* const station = ready_[0].take_oldest()) return station;
     return stack_of(server).take_oldest();
 }

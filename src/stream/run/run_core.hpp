@@ -139,9 +139,9 @@ class RunCore {
 
   private:
     struct Look;
-    ReadyStack& stack_of(const Server& server) noexcept {
-        return ready_[static_cast<std::size_t>(server.target() - Server::helper + 1)];
-    }
+    /// Of a target's server, or of all threads that help.
+    ReadyStack& stack_of(int target) noexcept { return ready_[static_cast<std::size_t>(target - Server::helper + 1)]; }
+    ReadyStack& stack_of(const Server& server) noexcept { return stack_of(server.target()); }
     void note_ready(Station& station) const noexcept;
     /// Somebody who has nothing to do shall look at the stacks.
     void alert() noexcept;
