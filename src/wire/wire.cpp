@@ -201,6 +201,8 @@ bool Wire::read(Events& events, std::size_t most, bool& more, bool& nonsense, bo
                 arrived_ += bytes;
                 at += bytes;
                 if (arrived_ < head_.payload_bytes) break;
+                stopped_ = quick && !events.quick(head_);  // the thread began it
+                if (stopped_) break;
                 if (!finish_frame(events)) return nonsense = true, false;
             }
             if (filled_ - at < sizeof(FrameHead)) break;

@@ -82,7 +82,7 @@ class Wire {
     /// The connection has ended.
     void part(Events& events, State state);
     /// Reads what is there, up to about `most` bytes. False: the connection has ended, or brought nonsense
-    /// (`nonsense`). `quick`: stops before a frame that is not (Events::quick).
+    /// (`nonsense`). `quick`: neither begins nor ends a frame that is not (Events::quick).
     bool read(Events& events, std::size_t most, bool& more, bool& nonsense, bool quick = false);
     /// The last read() stopped there.
     bool stopped() const noexcept { return stopped_; }

@@ -76,6 +76,30 @@ TEST_P(Wires, who_looks_takes_in_quick_frames_and_the_endpoints_thread_the_other
     });
 }
 
+TEST_P(Wires, a_long_frame_that_is_not_quick_is_ended_by_the_endpoints_thread_though_others_look) {
+    Pair pair(GetParam());
+    std::set<std::thread::id> by;
+    pair.other.call([&] {
+        pair.at_other.is_quick = [](const FrameHead&) { return false; };
+        pair.at_other.take = [&](Wire&, const FrameHead&) { by.insert(std::this_thread::get_id()); };
+    });
+    std::atomic<bool> over{false};
+    std::thread looks([&] {
+        while (!over) pair.other.look();
+    });
+    const std::vector<std::byte> longer_than_one_look(3 << 20);
+    for (std::uint64_t n = 0; n < 20; ++n) pair.from_one->put(numbered(n), longer_than_one_look);
+    pair.from_one->flush();
+    EXPECT_TRUE(comes_true([&] { return pair.at_other.count() == 20; }, 60s));
+    over = true;
+    const auto looker = looks.get_id();
+    looks.join();
+    pair.other.call([&] {
+        EXPECT_EQ(by.size(), 1u);
+        EXPECT_FALSE(by.contains(looker));
+    });
+}
+
 TEST_P(Wires, nothing_is_lost_or_repeated_when_connections_break) {
     Pair pair(GetParam());
     std::atomic<bool> over{false};
