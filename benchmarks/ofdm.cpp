@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -221,27 +222,32 @@ int main(int argc, char** argv) {
     }
     report.goal("ofdm/over-gnuradio", *over, bench::Direction::at_least, 3);
 
-    // GNU Radio's is that of the limit with which it is quickest.
+    // GNU Radio takes part with the limit with which it is quickest: each batch of it starts a process, which takes
+    // seconds.
     const std::size_t timed = options.quick ? 10 : 20;
-    std::vector<bench::Contestant> contestants{{"streamed", [&] { return latency(fast, timed, {}); }},
-                                               {"streamed, targets that stay awake", [&] {
-                                                    return latency(fast, timed, {.spin = std::chrono::milliseconds(5)});
-                                                }}};
+    const auto of_limit = [&](int items) {
+        return bench::median({gnuradio.latency(fast.file, items, timed), gnuradio.latency(fast.file, items, timed),
+                              gnuradio.latency(fast.file, items, timed)});
+    };
+    int quickest = 0;
+    double least = std::numeric_limits<double>::infinity();
     for (const int items : {64, 512, 4096})
-        contestants.push_back({"gnuradio, " + std::to_string(items) + " items at most",
-                               [&, items] { return gnuradio.latency(fast.file, items, timed); }});
+        if (const double took = of_limit(items); took < least) least = took, quickest = items;
+    const std::string rival = "gnuradio, " + std::to_string(quickest) + " items at most";
+    const std::vector<bench::Contestant> contestants{
+        {"streamed", [&] { return latency(fast, timed, {}); }},
+        {"streamed, targets that stay awake",
+         [&] { return latency(fast, timed, {.spin = std::chrono::milliseconds(5)}); }},
+        {rival, [&] { return gnuradio.latency(fast.file, quickest, timed); }}};
     plan.rounds = options.quick ? 9 : 21;
     const auto result = bench::measure(contestants, plan);
-    const auto quickest = std::min_element(
-        contestants.begin() + 2, contestants.end(),
-        [&](const auto& one, const auto& other) { return result.median(one.name) < result.median(other.name); });
     report.rows("last sample to octets, ", result);
-    report.goal("ofdm/latency-over-gnuradio", result.ratio("streamed", quickest->name), bench::Direction::at_most, 0.1);
+    report.goal("ofdm/latency-over-gnuradio", result.ratio("streamed", rival), bench::Direction::at_most, 0.1);
     report.note(
         "frames of 1000 octets, 30 dB, an offset of 10 kHz at 20 million samples a second; each way's frames are "
         "compared with those of one thread in every batch");
     report.note(
         "gnuradio: the chain of gr-ieee802-11 out of GNU Radio's own blocks, and kernels of ours where it has none; "
-        "its latency is that of the quickest of three max_noutput_items");
+        "its latency is that of the quickest of three max_noutput_items, found by three batches of each before");
     return report.finish();
 }
