@@ -126,14 +126,18 @@ void loopback(bench::Report& report, const bench::Options& options) {
     const int port = bench::free_port();
     bench::BarePeer bare({}, "127.0.0.1", port, "127.0.0.1", port);
     Stream plain(over("127.0.0.1", Encryption::none)), tls(over("127.0.0.1", Encryption::tls));
-    {
-        const auto result = bench::measure(
-            {sending("bare socket", bare, 200), sending("Penstock", plain, 200), sending("Penstock, TLS", tls, 200)},
-            plan_of(options, 45));
-        report.rows("64 KiB, loopback: ", result);
-        report.goal("nodes/loopback", result.ratio("bare socket", "Penstock"), Direction::at_least, 0.9);
-        report.goal("nodes/tls", result.ratio("Penstock", "Penstock, TLS"), Direction::at_least, 0.35);
-    }
+    const auto result = bench::measure(
+        {sending("bare socket", bare, 200), sending("Penstock", plain, 200), sending("Penstock, TLS", tls, 200)},
+        plan_of(options, 45));
+    report.rows("64 KiB, loopback: ", result);
+    report.goal("nodes/loopback", result.ratio("bare socket", "Penstock"), Direction::at_least, 0.9);
+    report.goal("nodes/tls", result.ratio("Penstock", "Penstock, TLS"), Direction::at_least, 0.35);
+}
+
+void latency(bench::Report& report, const bench::Options& options) {
+    const int port = bench::free_port();
+    bench::BarePeer bare({}, "127.0.0.1", port, "127.0.0.1", port);
+    Stream plain(over("127.0.0.1", Encryption::none)), tls(over("127.0.0.1", Encryption::tls));
     const auto result =
         bench::measure({pinging("bare socket", bare), pinging("Penstock", plain), pinging("Penstock, TLS", tls)},
                        plan_of(options, 45));
@@ -357,23 +361,52 @@ void local_hop(bench::Report& report, const bench::Options& options) {
     report.goal("nodes/local-hop", all, Direction::at_most, 1.03, bench::Judged::by_interval);
 }
 
+/// What is measured together, and the names by which `--case NAME` chooses it.
+struct Case {
+    const char* name;
+    void (*measure)(bench::Report&, const bench::Options&);
+};
+constexpr Case cases[] = {{"loopback", loopback},  {"gigabit", gigabit}, {"far", far},
+                          {"latency", latency},    {"decode", decoding}, {"replay", replaying},
+                          {"local-hop", local_hop}};
+
+/// Takes `--case NAME` out of the arguments. All cases where none is named.
+std::vector<Case> chosen(int& argc, char** argv) {
+    std::vector<Case> found;
+    int kept = 1;
+    for (int i = 1; i < argc; ++i) {
+        if (argv[i] != std::string("--case") || i + 1 == argc) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        const std::string name = argv[++i];
+        const auto* const one = std::ranges::find_if(cases, [&](const Case& each) { return each.name == name; });
+        if (one == std::end(cases)) {
+            std::fprintf(stderr, "nodes: there is no case '%s'; there are:", name.c_str());
+            for (const Case& each : cases) std::fprintf(stderr, " %s", each.name);
+            std::fprintf(stderr, "\n");
+            std::exit(2);
+        }
+        found.push_back(*one);
+    }
+    argc = kept;
+    if (found.empty()) found.assign(std::begin(cases), std::end(cases));
+    return found;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     become_agent();
     if (bench::serve_as_helper(argc, argv)) return 0;
+    const auto measured = chosen(argc, argv);
     const bench::About about{"nodes",
                              "streams between nodes beside bare sockets, and what a dead node costs",
                              {"nodes/loopback", "nodes/gigabit", "nodes/far", "nodes/latency", "nodes/tls",
                               "nodes/local-hop", "nodes/decode-2", "nodes/decode-4", "nodes/replay-seconds"}};
     const bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
-    loopback(report, options);
-    gigabit(report, options);
-    far(report, options);
-    decoding(report, options);
-    replaying(report, options);
-    local_hop(report, options);
+    for (const Case& each : measured) each.measure(report, options);
     report.note(
         "ratios of streams are of the bare time over ours; agents and bare peers are processes of this machine");
     return report.finish();
