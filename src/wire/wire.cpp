@@ -8,7 +8,8 @@ namespace penstock::wire {
 namespace {
 
 constexpr std::size_t buffer_bytes = 64 * 1024;
-// behind a payload that is longer no more than the next head is read: what else came would be copied from the buffer
+// behind a payload that is longer no more than the next head is read, because the next is likely to be as long: what
+// else came would be copied from the buffer
 constexpr std::size_t long_payload = 8 * 1024;
 constexpr std::size_t most_parts = 64;
 // what one system call is given: another sender waits for its end
@@ -222,7 +223,7 @@ bool Wire::read(Events& events, std::size_t most, bool& more, bool& nonsense, bo
             direct = head_.payload_bytes - arrived_;
             parts[count++] = {payload_ + arrived_, direct};
         }
-        const auto room = direct > long_payload ? sizeof(FrameHead) : buffer_.size();
+        const auto room = head_.payload_bytes > long_payload ? sizeof(FrameHead) : buffer_.size();
         parts[count++] = {buffer_.data() + filled_, room - filled_};
         const auto got = reading_->read({parts.data(), count});
         if (got == Carrier::later) return true;
