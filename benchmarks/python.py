@@ -144,9 +144,9 @@ def of_machine(machine: ps.Machine, scale: float) -> list[Contestant]:
 
 
 def of_loky(few: int) -> list[Contestant]:
-    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky import ProcessPoolExecutor  # one of its own: joblib takes the reusable one for itself
 
-    return of_executor("loky", get_reusable_executor(max_workers=1), few, 200)
+    return of_executor("loky", ProcessPoolExecutor(max_workers=1), few, 200)
 
 
 def of_joblib(few: int) -> list[Contestant]:
@@ -205,7 +205,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer rounds: to see that it runs")
     parser.add_argument("--json", metavar="FILE", help="also writes what was measured")
     options = parser.parse_args()
-    scale, rounds = (0.1, 3) if options.quick else (1.0, 41)
+    scale, rounds = (0.1, 3) if options.quick else (1.0, 61)
     few = max(2, int(40 * scale))
     notes = []
     context = multiprocessing.get_context("forkserver")
@@ -213,9 +213,9 @@ def main() -> int:
         1, mp_context=context
     ) as processes:
         contestants = of_machine(machine, scale)
-        contestants += of_executor("ThreadPoolExecutor", threads, int(200 * scale), int(2000 * scale))
+        contestants += of_executor("ThreadPoolExecutor", threads, int(1000 * scale), int(2000 * scale))
         contestants += of_executor("ProcessPoolExecutor", processes, few, int(1000 * scale))
-        again = Contestant("again", int(200 * scale), next(c.operation for c in contestants if c.name == "null task: ThreadPoolExecutor"))
+        again = Contestant("again", int(1000 * scale), next(c.operation for c in contestants if c.name == "null task: ThreadPoolExecutor"))
         for module, name, make in (("joblib", "loky", of_loky), ("joblib", "joblib", of_joblib), ("distributed", "Dask", of_dask), ("ray", "Ray", of_ray)):
             if importlib.util.find_spec(module) is None:
                 notes.append(f"{name} is not installed")

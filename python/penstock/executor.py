@@ -227,6 +227,10 @@ class TimedChunks(Around):
         return time.perf_counter() - begin, results
 
 
+# Those that a machine still knows, by the identity of the function, which each holds: the next map of the same function sends nothing anew.
+_timed: weakref.WeakValueDictionary[int, TimedChunks] = weakref.WeakValueDictionary()
+
+
 def begin(beginning: Beginning) -> None:
     """Functions of the main program come with the variables that they refer to, each with its own; so there is a beginning for each such set."""
     key = beginning.key, id(getattr(beginning.initializer, "__globals__", None))
@@ -381,7 +385,9 @@ def _mapped(machine: "_core.Machine", function: Callable[..., Any], items: Itera
     What is raised for an item that cannot be had or issued comes behind the results of those before it. What has not started
     when nobody asks for the rest is cancelled.
     """
-    body = TimedChunks(function)
+    body = _timed.get(id(function))
+    if body is None:
+        body = _timed[id(function)] = TimedChunks(function)
     size = chunksize or 1
     most = CHUNKS_A_WORKER * max(machine.workers, 1)
     under_way: collections.deque[_core.Handle] = collections.deque()

@@ -121,6 +121,25 @@ def test_map_gives_results_in_order(shared, chunksize):
         assert list(executor.map(abs, range(-2000, 0), chunksize=chunksize)) == list(range(2000, 0, -1))
 
 
+def test_maps_of_the_same_function_send_it_once(shared):
+    class Counted:
+        pickles = 0
+
+        def __reduce__(self):
+            Counted.pickles += 1
+            return int, ()
+
+    held = Counted()
+
+    def body(x):
+        return x, type(held).__name__
+
+    for _ in range(3):
+        assert list(shared.map(body, range(5))) == [(x, "int") for x in range(5)]
+    assert Counted.pickles == 1
+    assert list(shared.map(lambda x: x + 1, [1])) == [2] and list(shared.map(lambda x: x + 2, [1])) == [3]  # perhaps at one address
+
+
 def test_map_takes_items_as_results_are_taken(shared):
     taken = itertools.count()
     results = shared.map(abs, (next(taken) for _ in itertools.count()), chunksize=2)
