@@ -143,3 +143,17 @@ def sums(tmp_path):
     file = tmp_path / "sums.xml"
     file.write_text(FIRST, encoding="utf-8")
     return file
+
+
+@pytest.fixture
+def counts_pickles():
+    """An int once it has travelled; its type counts in `pickles` how often it was sent."""
+
+    class Counted:
+        pickles = 0
+
+        def __reduce__(self):
+            Counted.pickles += 1
+            return int, ()
+
+    return Counted()

@@ -121,22 +121,13 @@ def test_map_gives_results_in_order(shared, chunksize):
         assert list(executor.map(abs, range(-2000, 0), chunksize=chunksize)) == list(range(2000, 0, -1))
 
 
-def test_maps_of_the_same_function_send_it_once(shared):
-    class Counted:
-        pickles = 0
-
-        def __reduce__(self):
-            Counted.pickles += 1
-            return int, ()
-
-    held = Counted()
-
+def test_maps_of_the_same_function_send_it_once(shared, counts_pickles):
     def body(x):
-        return x, type(held).__name__
+        return x, type(counts_pickles).__name__
 
     for _ in range(3):
         assert list(shared.map(body, range(5))) == [(x, "int") for x in range(5)]
-    assert Counted.pickles == 1
+    assert type(counts_pickles).pickles == 1
     assert list(shared.map(lambda x: x + 1, [1])) == [2] and list(shared.map(lambda x: x + 2, [1])) == [3]  # perhaps at one address
 
 

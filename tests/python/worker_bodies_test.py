@@ -38,21 +38,12 @@ def test_closures_partials_methods_and_classes_are_bodies(shared):
     assert isinstance(shared.call(Scale, 6).result(), Scale)
 
 
-def test_a_function_is_carried_over_once(shared):
-    class Counted:
-        pickles = 0
-
-        def __reduce__(self):
-            Counted.pickles += 1
-            return int, ()
-
-    held = Counted()
-
+def test_a_function_is_carried_over_once(shared, counts_pickles):
     def body():
-        return type(held).__name__
+        return type(counts_pickles).__name__
 
     assert {shared.call(body).result() for _ in range(5)} == {"int"}
-    assert Counted.pickles == 1
+    assert type(counts_pickles).pickles == 1
 
 
 def test_arrays_of_the_machine_are_used_in_place(shared):
