@@ -26,7 +26,42 @@ struct Slow {
     }
 };
 
+/// Writes three buffers for the first that it reads, closes its output, and reads on.
+struct Gate {
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    std::size_t read = 0;
+    void operator()() {
+        (void)in.read();
+        if (read++ != 0) return;
+        for (int i = 0; i < 3; ++i) {
+            auto buffer = out.make(1);
+            buffer.edit()[0] = i;
+            out.write(std::move(buffer));
+        }
+        out.close();
+    }
+};
+
 }  // namespace
+
+TEST(Close, of_an_output_comes_behind_what_is_held_back_there) {
+    for (const bool placed : {false, true})
+        for (const bool fuse : {false, true}) {
+            Machine machine({.targets = 1});
+            const auto where = placed ? std::vector{0} : std::vector<int>{};
+            Graph graph;
+            auto& source = graph.add<parts::Numbers>("source", {.targets = where}, 100);
+            auto& gate = graph.add<Gate>("gate", {.targets = where});
+            auto& collect = graph.add<parts::Collect>("collect", {.targets = where});
+            graph.connect(source.out, gate.in, {.fuse = fuse});
+            graph.connect(gate.out, collect.in, {.capacity = 1, .fuse = fuse});
+            auto run = graph.start(machine);
+            run.finish();
+            EXPECT_EQ(gate.read, 100u);
+            EXPECT_EQ(collect.got.size(), 3u);
+        }
+}
 
 TEST(Close, returns_while_a_source_is_in_a_firing) {
     Machine machine({.targets = 1});

@@ -86,6 +86,41 @@ TEST(FullStreams, what_is_dropped_is_the_newest_or_the_oldest_as_was_said) {
     }
 }
 
+TEST(FullStreams, of_one_target_hold_or_lose_what_they_have_no_room_for) {
+    using enum WhenStreamFull;
+    constexpr int count = 20, capacity = 4;
+    for (const auto when_full : {wait, drop_newest, drop_oldest}) {
+        Machine machine{{.targets = 1}};
+        Graph graph;
+        auto& source = graph.add<Numbers>("source", {.targets = {0}}, count, count);  // all of them in one firing
+        auto& sink = graph.add<Collect>("sink", {.targets = {0}});
+        graph.connect(source.out, sink.in, {.capacity = capacity, .when_full = when_full, .fuse = false});
+        auto run = graph.start(machine);
+        run.finish();
+        auto expected = parts::numbers(count);
+        if (when_full == drop_newest) expected.resize(capacity);
+        if (when_full == drop_oldest) expected.erase(expected.begin(), expected.end() - capacity);
+        EXPECT_EQ(sink.got, expected);
+        EXPECT_EQ(run.statistics().streams.at(0).dropped, count - expected.size());
+    }
+}
+
+TEST(FullStreams, of_one_target_keep_the_order_of_what_one_firing_writes) {
+    for (const bool fuse : {false, true})
+        for (const std::size_t capacity : {1, 2, 16}) {
+            Machine machine{{.targets = 1}};
+            Graph graph;
+            auto& source = graph.add<Numbers>("source", {.targets = {0}}, 3'000, 3);
+            auto& pass = graph.add<parts::PassOn>("pass", {.targets = {0}});
+            auto& sink = graph.add<Collect>("sink", {.targets = {0}});
+            graph.connect(source.out, pass.in, {.capacity = capacity, .fuse = fuse});
+            graph.connect(pass.out, sink.in, {.capacity = capacity, .fuse = fuse});
+            auto run = graph.start(machine);
+            run.finish();
+            EXPECT_EQ(sink.got, parts::numbers(3'000));
+        }
+}
+
 TEST(FullStreams, fail_throws_at_the_writer) {
     Machine machine{{.targets = 1}};
     Graph graph;

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <thread>
+#include <utility>
 
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
@@ -60,6 +63,78 @@ struct Sink {
         ++got;
     }
 };
+
+/// Gives work in its first firing, and is not done with its second one before that has been taken up.
+struct Starter {
+    Output<int> out{"out"};
+    const std::atomic<bool>* taken_up;
+    bool first = true;
+    bool was_taken_up = false;
+    explicit Starter(const std::atomic<bool>* other) : taken_up(other) {}
+    bool operator()() {
+        if (std::exchange(first, false)) {
+            take_long();
+            out.write(out.make(1));
+            return true;
+        }
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        while (!taken_up->load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+        was_taken_up = taken_up->load();
+        return false;
+    }
+};
+
+struct TakeUp {
+    Input<int> in{"in"};
+    std::atomic<bool>* taken_up;
+    explicit TakeUp(std::atomic<bool>* mine) : taken_up(mine) {}
+    void operator()() {
+        (void)in.read();
+        taken_up->store(true);
+    }
+};
+
+/// Short, and looks how far it is ahead of the other.
+struct Racer {
+    Output<int> out{"out"};
+    std::atomic<std::size_t>*mine, *other;
+    std::size_t most_ahead = 0;
+    Racer(std::atomic<std::size_t>* own, std::atomic<std::size_t>* others) : mine(own), other(others) {}
+    bool operator()() {
+        const auto now = ++*mine;
+        if (*other < count) most_ahead = std::max(most_ahead, now - std::min(now, other->load()));
+        out.write(out.make(1));
+        return now < count;
+    }
+};
+
+TEST(TurnsTest, what_is_ready_does_not_wait_behind_a_long_firing_of_the_thread_that_made_it_ready) {
+    Machine machine({.targets = 2});
+    std::atomic<bool> taken_up{false};
+    Graph graph;
+    auto& starter = graph.add<Starter>("starter", {.targets = {0}}, &taken_up);
+    auto& take_up = graph.add<TakeUp>("take up", {}, &taken_up);
+    graph.connect(starter.out, take_up.in);
+    auto run = graph.start(machine);
+    run.finish();
+    EXPECT_TRUE(starter.was_taken_up);
+}
+
+TEST(TurnsTest, sources_that_go_on_take_turns) {
+    Machine machine({.targets = 0});
+    std::atomic<std::size_t> of_a{0}, of_b{0};
+    Graph graph;
+    auto& a = graph.add<Racer>("a", {}, &of_a, &of_b);
+    auto& b = graph.add<Racer>("b", {}, &of_b, &of_a);
+    auto& to_a = graph.add<Sink>("to a");
+    auto& to_b = graph.add<Sink>("to b");
+    graph.connect(a.out, to_a.in);
+    graph.connect(b.out, to_b.in);
+    auto run = graph.start(machine);
+    run.finish();
+    EXPECT_EQ(to_a.got + to_b.got, 2 * count);
+    EXPECT_LE(std::max(a.most_ahead, b.most_ahead), 64u);
+}
 
 TEST(TurnsTest, a_source_lets_those_who_have_something_to_do_go_first) {
     Machine machine({.targets = 0});

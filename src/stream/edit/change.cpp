@@ -241,6 +241,7 @@ void Change::join() {
     const auto rewire = [this](Station& station) {
         const auto& filter = *wished_.filter(station.filter_id());
         station.several_copies.store(filter.options.copies != 1, std::memory_order_relaxed);
+        station.look_special();
         for (const auto* const stream : adjacency_.out_of(station.filter_id()))
             for (int to = 0; to < static_cast<int>(wiring_.crews.at(stream->to).size()); ++to)
                 wiring_.set_capacity(wished_, *stream, *wiring_.links.at({stream->id, station.copy(), to}));

@@ -54,24 +54,25 @@ Outlet::~Outlet() {
 }
 
 void Outlet::write(Block* block) {
-    if (closed || closing) {
-        give_back(block);
-        throw UsageError("filter '" + station->name() + "' writes to its output '" + port->name() +
-                         "' after it has closed it");
-    }
-    if (order_matters && ++written_in_firing > 1) [[unlikely]] {
-        give_back(block);
-        throw UsageError("filter '" + station->name() + "' writes two buffers to '" + port->name() +
-                         "' in one firing, but runs in several copies "
-                         "whose order is restored further down: write one buffer in a firing, or run one copy");
-    }
+    if (closed || closing) [[unlikely]]
+        refuse_closed(block);
+    if (order_matters && ++written_in_firing > 1) [[unlikely]]
+        refuse_second(block);
     station->label(*this, *block);
-    if (fused != nullptr && pending.empty() && !station->spreading && Server::current->hand_over(*fused, block)) return;
-    const bool now = pending.empty() && !station->spreading && !station->held;
+    if (fused != nullptr && fused->local && pending.empty() && !station->spreading &&
+        Server::current->hand_over(*fused, block)) [[likely]]
+        return;
+    write_on(block);
+}
+
+/// Nobody fires right behind this firing with the buffer.
+[[gnu::noinline]] void Outlet::write_on(Block* block) {
     bool sent = false;
-    if (now) {
+    if (pending.empty() && !station->spreading) {
+        if (near != nullptr && near->local && put_near(block)) return;
+        if (fused != nullptr && !fused->local && Server::current->hand_over_anywhere(*fused, block)) return;
         try {
-            sent = send(block);
+            sent = !station->held && send(block);
         } catch (...) {
             give_back(block);
             throw;
@@ -80,8 +81,48 @@ void Outlet::write(Block* block) {
     if (!sent) hold_back(block);
 }
 
+[[gnu::noinline]] void Outlet::refuse_closed(Block* block) {
+    give_back(block);
+    throw UsageError("filter '" + station->name() + "' writes to its output '" + port->name() +
+                     "' after it has closed it");
+}
+
+[[gnu::noinline]] void Outlet::refuse_second(Block* block) {
+    give_back(block);
+    throw UsageError("filter '" + station->name() + "' writes two buffers to '" + port->name() +
+                     "' in one firing, but runs in several copies "
+                     "whose order is restored further down: write one buffer in a firing, or run one copy");
+}
+
+/// Into the queue of the only sink, where the same thread runs that one too. It leaves what sending, posting, accepting
+/// and arriving would leave (station_mail.cpp). False: the buffer goes the long way, where something forbids the short
+/// one.
+bool Outlet::put_near(Block* block) {
+    Link& link = *near;
+    Station& sink = *link.sink;
+    Inlet& inlet = *link.to;
+    const auto number = link.sent;
+    if (!link.has_room(block->bytes) || number != link.accepted.load(std::memory_order_relaxed) ||
+        link.when_full.load(std::memory_order_relaxed) == WhenStreamFull::drop_oldest || inlet.queue.full() ||
+        sink.ended_ || station->held) [[unlikely]]
+        return false;
+    const auto bytes = block->bytes;
+    link.sent = number + 1;
+    link.sent_bytes += bytes;
+    link.announced.store(number + 1, std::memory_order_relaxed);
+    link.accepted.store(number + 1, std::memory_order_release);
+    tally(link.buffers_through);
+    tally(link.bytes_through, bytes);
+    inlet.queue.push({block, &link});
+    inlet.waiting.store(inlet.queue.size(), std::memory_order_relaxed);
+    sink.disturb();
+    if (!sink.queued) Server::current->enqueue(sink);
+    return true;
+}
+
 void Outlet::hold_back(Block* block) {
     pending.push(block);
+    station->hold_back();
     held_back.store(pending.size(), std::memory_order_relaxed);
 }
 
@@ -97,6 +138,7 @@ bool Outlet::flush() {
 
 void Outlet::close_when_empty() {
     closing = true;
+    station->hold_back();
     if (pending.empty() && !station->spreading) close();
 }
 
@@ -283,6 +325,7 @@ void Outlet::send_by(Link& link, Block* block) {
 void Outlet::take_back(const std::vector<Block*>& blocks) {
     pending.reserve(pending.size() + blocks.size());  // from here on nothing asks for memory
     for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) pending.push_front(*block);
+    station->hold_back();
     held_back.store(pending.size(), std::memory_order_relaxed);
     if (closed || !has_reader()) discard_pending();
 }

@@ -34,22 +34,37 @@ Side& required(Side* side, const Part& port) {
     return *side;
 }
 
-}  // namespace
-
-Block* InputPort::take() {
-    Block* const block = take_if_any();
-    if (block == nullptr) [[unlikely]]
-        throw UsageError((inlet->station == nullptr ? "a filter" : "filter '" + inlet->station->name() + "'") +
-                         " reads its input '" + name() + "', where no buffer waits: ask waiting() first");
-    return block;
-}
-
-Block* InputPort::take_if_any() {
-    Inlet& in = required(inlet, *this);
+/// Null where nothing waits.
+Block* take_at(const InputPort& port) {
+    Inlet& in = required(port.inlet, port);
     if (in.station == nullptr) [[unlikely]]
         return WorkerFilter::take(in);
     return in.station->take(in);
 }
+
+/// Where nobody handed the buffer over.
+[[gnu::noinline]] Block* take_waiting(const InputPort& port) {
+    if (Block* const block = take_at(port)) [[likely]]
+        return block;
+    const Station* const station = port.inlet->station;
+    throw UsageError((station == nullptr ? "a filter" : "filter '" + station->name() + "'") + " reads its input '" +
+                     port.name() + "', where no buffer waits: ask waiting() first");
+}
+
+/// What cannot be handed on as in most firings.
+[[gnu::noinline]] void write_elsewhere(const OutputPort& port, Block* block) {
+    if (port.outlet != nullptr) return WorkerFilter::write(*port.outlet, block);
+    give_back(block);
+    (void)required(port.outlet, port);
+}
+
+}  // namespace
+
+Block* InputPort::take() {
+    return inlet != nullptr && inlet->hand != nullptr ? inlet->station->take_from_hand(*inlet) : take_waiting(*this);
+}
+
+Block* InputPort::take_if_any() { return take_at(*this); }
 
 Block* OutputPort::make(std::size_t bytes, std::size_t reserved_bytes) {
     Outlet& out = required(outlet, *this);
@@ -69,13 +84,9 @@ Block* OutputPort::wrap(std::span<const std::byte> values, std::shared_ptr<const
 }
 
 void OutputPort::write(Block* block) {
-    if (outlet == nullptr) [[unlikely]] {
-        give_back(block);
-        (void)required(outlet, *this);
-    }
-    if (outlet->station == nullptr) [[unlikely]]
-        return WorkerFilter::write(*outlet, block);
-    outlet->write(block);
+    if (outlet != nullptr && outlet->station != nullptr) [[likely]]
+        return outlet->write(block);
+    write_elsewhere(*this, block);
 }
 
 std::size_t InputPort::waiting() const noexcept {

@@ -14,6 +14,8 @@ class RingQueue {
     RingQueue() = default;
     RingQueue(const RingQueue&) = delete;
     bool empty() const noexcept { return first_ == last_; }
+    /// Would one more need memory?
+    bool full() const noexcept { return last_ - first_ == capacity_; }
     std::size_t size() const noexcept { return last_ - first_; }
     T& front() noexcept { return slots_[first_ & mask_]; }
     const T& front() const noexcept { return slots_[first_ & mask_]; }

@@ -39,24 +39,22 @@ void Server::forget(Station& station) noexcept {
         }
 }
 
-/// Takes the turn of a sink without a place, if that waits for a buffer and for nothing else.
-bool Server::claim(Link& link) noexcept {
+/// Takes the turn of the sink, if that waits for a buffer and for nothing else.
+bool Server::hand_over_anywhere(Link& link, Block* block) noexcept {
     constexpr std::uint32_t long_ago = 64;  // the sink was long: not asked again before so many buffers
+    if (handed_ != nullptr) return false;
     if (link.until_claim != 0) [[unlikely]]
         return --link.until_claim, false;
     Station& sink = *link.sink;
     if (!sink.box.claim()) return false;
-    if (!sink.timed() && sink.expect_buffer()) return true;
+    if (!sink.timed() && sink.expect_buffer()) {
+        handed_by_ = &link;
+        handed_ = block;
+        return true;
+    }
     if (sink.timed()) link.until_claim = long_ago;
     if (!sink.rest()) keep(sink);
     return false;
-}
-
-void Server::run_handed_over() {
-    while (handed_ != nullptr) {
-        Link& link = *handed_by_;
-        link.to->station->fire_with(link, std::exchange(handed_, nullptr));
-    }
 }
 
 bool Server::fire_at_once(Station& station, Mail* mail, bool last) {
@@ -76,16 +74,29 @@ void Server::share_fresh() {
     while (Station* const fresh = fresh_.take_oldest()) run_.put_ready(*this, *fresh);
 }
 
+/// A source goes on behind all others that are ready. Where there are none it is this thread's next: among those that
+/// wait for any thread it would go to and fro between the threads, and its buffers with it.
+void Server::go_on_with(Station& source) {
+    if (next_ == nullptr && fresh_.empty() && !has_own() && !run_.something_ready()) next_ = &source;
+    else run_.put_ready(source);
+}
+
+/// Comes before `next_`, which is for all if this may last: nothing that is ready waits behind a long firing unseen.
+Station* Server::before_next(Station* station) {
+    if (next_ != nullptr && station->may_last()) run_.put_ready(*this, *std::exchange(next_, nullptr));
+    return station;
+}
+
 Station* Server::pick(Sources sources) {
     const bool others_first = sources == Sources::all && ++picks % picks_of_own == 0;
     if (others_first)
-        if (Station* const station = run_.take_oldest(*this)) return station;
+        if (Station* const station = run_.take_oldest(*this)) return before_next(station);
     while (!local_.empty()) {
         Station* const station = local_.pop();
-        if (station->home() == this) return station;  // else it has moved since
+        if (station->home() == this) return before_next(station);  // else it has moved since
     }
     if (unlisted_ != nullptr) [[unlikely]]
-        return std::exchange(unlisted_, unlisted_->next_unlisted);
+        return before_next(std::exchange(unlisted_, unlisted_->next_unlisted));
     if (next_ != nullptr) return std::exchange(next_, nullptr);
     return sources == Sources::all ? run_.take_newest(*this) : nullptr;
 }
@@ -108,7 +119,7 @@ void Server::run_one(Station& station) {
             more = !moved && station.work(station.burst());
         } while (!more && !moved && !station.rest());
         if (moved) run_.move_on(station, true);
-        else if (more && station.is_source()) run_.put_ready(station);
+        else if (more && station.is_source()) go_on_with(station);
         else if (more) keep_behind(station);
     }
     share_fresh();

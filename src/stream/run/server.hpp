@@ -39,17 +39,20 @@ class Server {
     /// It got something else, or goes on: behind those that got buffers.
     void keep_behind(Station& station) noexcept { fresh_.push_oldest(station); }
     bool running() const noexcept { return running_; }
-    /// The station will fire with this buffer when the firing under way has ended, before anything else: a fused
-    /// stream. Not inside that firing: calls nested so deep outrun the processor's memory of return addresses (`./bench
-    /// hop`: 50 ns a hop, not 15). False when something forbids it. A sink without a place must be short, or others
-    /// could run it meanwhile.
+    /// The sink, a station of this server, will fire with this buffer when the firing under way has ended, before
+    /// anything else: a fused stream. Not inside that firing: calls nested so deep outrun the processor's memory of
+    /// return addresses (`./bench hop`: 50 ns a hop, not 15). False when something forbids it.
     bool hand_over(Link& link, Block* block) noexcept {
-        if (handed_ != nullptr || !(link.local ? link.sink->expect_buffer() : claim(link))) return false;
+        if (handed_ != nullptr || !link.sink->expect_buffer()) return false;
         handed_by_ = &link;
         handed_ = block;
         return true;
     }
-    void run_handed_over();
+    /// The same with a sink without a place. It must be short, or others could run it meanwhile.
+    bool hand_over_anywhere(Link& link, Block* block) noexcept;
+    void run_handed_over() {
+        while (handed_ != nullptr) handed_by_->sink->fire_with(*handed_by_, std::exchange(handed_, nullptr));
+    }
     /// Has a station of its own fire with mail that has just come, if it can at once. False when it must be accepted.
     bool fire_at_once(Station& station, Mail* mail, bool last);
 
@@ -96,9 +99,10 @@ class Server {
     [[nodiscard]] Exchanged<Server*> here() noexcept { return {current, this}; }
 
   private:
-    bool claim(Link& link) noexcept;
     enum class Sources : bool { own, all };
     Station* pick(Sources sources);
+    Station* before_next(Station* station);
+    void go_on_with(Station& source);
     void run_one(Station& station);
     void share_fresh();
     bool has_own() const noexcept { return !local_.empty() || unlisted_ != nullptr; }

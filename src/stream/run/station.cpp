@@ -28,11 +28,10 @@ void make_ends(const AnyFilter& filter, Station* station, Inlets& inlets, Outlet
 
 Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
                  const FilterKind& kind, const FilterOptions& options)
-    : filter_(std::move(filter)), measured_(!options.target_classes.empty() || run.slows()),
-      ahead_(run.machine().options().prefetch), run_(run), external(kind.external),
-      has_class(!options.target_classes.empty()), on_failure(options.on_failure), born(Clock::ticks()),
-      on_any_input_(kind.on_any_input), bounded_pools_(options.pool != 0), name_(std::move(name)), copy_(copy),
-      filter_id_(filter_id), event_names_(options.events) {
+    : filter_(std::move(filter)), bounded_pools_(options.pool != 0), ahead_(run.machine().options().prefetch),
+      measured_(!options.target_classes.empty() || run.slows()), on_any_input_(kind.on_any_input), run_(run),
+      external(kind.external), has_class(!options.target_classes.empty()), on_failure(options.on_failure),
+      born(Clock::ticks()), name_(std::move(name)), copy_(copy), filter_id_(filter_id), event_names_(options.events) {
     try {
         make_ends(*filter_, this, inlets, outlets);
         for (auto& outlet : outlets) outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory());
@@ -47,6 +46,7 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
     }
     for (EventPort* const output : filter_->event_outputs) output->station = this;
     source_ = inlets.empty();
+    look_special();
 }
 
 void Station::leave_ports() noexcept {
@@ -96,11 +96,7 @@ bool Station::step() {
     if (held) return waits(Doing::held);  // nor does it send what it holds back
     if (!started_) [[unlikely]]
         return start(), true;
-    // All outputs, whichever has no room: their streams may lead to one reader, which waits for a buffer of each.
-    bool all_sent = true;
-    for (auto& outlet : outlets)
-        if (!outlet->pending.empty() || outlet->closing) all_sent = flush(*outlet) && all_sent;
-    if (!all_sent) return waits(Doing::waits_for_output);
+    if (holds_back_ && !send_held_back()) return waits(Doing::waits_for_output);
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();
     if (first_event_ != nullptr) [[unlikely]]
@@ -119,9 +115,19 @@ bool Station::step() {
     if (!source_ && inputs_over() && run_.stopping()) [[unlikely]]  // before it was told: its writer may have failed
         return end(), false;
     if (source_ || inputs_over()) return end_of_inputs(), true;
-    waits_plainly_ = true;
+    waits_plainly_ = !holds_back_;
     tally(ran_dry);
     return waits(Doing::waits_for_input);
+}
+
+/// All outputs, whichever has no room: their streams may lead to one reader, which waits for a buffer of each.
+bool Station::send_held_back() {
+    bool all_sent = true;
+    for (auto& outlet : outlets)
+        if (!outlet->pending.empty() || outlet->closing) all_sent = flush(*outlet) && all_sent;
+    holds_back_ = std::ranges::any_of(
+        outlets, [](const auto& outlet) { return !outlet->pending.empty() || (outlet->closing && !outlet->closed); });
+    return all_sent;
 }
 
 bool Station::flush(Outlet& outlet) {
@@ -174,50 +180,67 @@ bool Station::gives_way() noexcept {
     return behind && gave_way_ % most_in_a_row != 0;
 }
 
+/// A firing as most are: the filter is called, and no clock looks at it.
 [[gnu::always_inline]] inline void Station::fire() {
     turn_to(Doing::firing);
-    if (proxy != nullptr) [[unlikely]] {
+    if (special_ || --until_sample_ == 0 || ahead_.timing()) [[unlikely]]
+        return fire_watched();
+    fire_filter();
+    tally(firings);
+}
+
+[[gnu::noinline]] void Station::fire_watched() {
+    if (proxy != nullptr) {
         if (has_class) sent_at = Clock::ticks();
         return proxy->send(FilterCall::fire);
     }
-    if (measured_) [[unlikely]]
-        until_sample_ = 1;
-    const std::uint64_t begin = --until_sample_ == 0 ? Clock::ticks() : 0;
-    taken_in_firing_ = 0;
+    if (special_) --until_sample_;
+    const std::uint64_t begin = until_sample_ == 0 ? Clock::ticks() : 0;
     const bool timing = ahead_.timing();
-    if (timing) [[unlikely]]
-        ahead_.begin();
-    bool failed = false;
+    if (timing) ahead_.begin();
+    fire_filter();
+    if (timing) ahead_.end();
+    if (measured_ && run_.slows()) run_.slow_down(begin);
+    if (begin != 0) sample_end(begin);
+    tally(firings);
+    if (special_) leave_special_firing();
+}
+
+[[gnu::always_inline]] inline void Station::fire_filter() {
+    taken_in_firing_ = 0;
     try {
         over_ = !filter_->fire();
-        if (jobs_here != nullptr) [[unlikely]]
+        if (special_ && jobs_here != nullptr) [[unlikely]]
             jobs_here->run();
         if (taken_in_firing_ == 0 && !source_ && !over_) [[unlikely]]
-            throw UsageError(
-                "filter '" + name_ +
-                "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
+            refuse_idle_firing();
     } catch (...) {
-        failed = true;
-        if (jobs_here != nullptr) jobs_here->clear();
-        if (spreading) note_task_failure(std::current_exception());  // once, when its jobs have completed
-        else fail(std::current_exception());
+        firing_failed(std::current_exception());
     }
-    if (timing) [[unlikely]]
-        ahead_.end();
-    if (measured_ && run_.slows()) [[unlikely]]
-        run_.slow_down(begin);
-    if (begin != 0) [[unlikely]]
-        sample_end(begin);
-    tally(firings);
-    if (failed && taken_in_firing_ == 0) [[unlikely]]
-        drop_one_of_each();
-    if (several_copies && !spreading) [[unlikely]]
-        pass_on_order();
-    if (loop != nullptr) [[unlikely]]
-        loop_tokens_ += taken_in_firing_;
-    if (spreading) [[unlikely]]
+}
+
+void Station::leave_special_firing() {
+    if (several_copies && !spreading) pass_on_order();
+    if (loop != nullptr) loop_tokens_ += taken_in_firing_;
+    if (spreading) {
+        disturb();
         leave_task();
-    else if (loop_tokens_ != 0) [[unlikely]] leave_loop();
+    } else if (loop_tokens_ != 0) {
+        leave_loop();
+    }
+}
+
+[[gnu::noinline]] void Station::refuse_idle_firing() const {
+    throw UsageError("filter '" + name_ +
+                     "' fired because buffers wait at its inputs, and read none of them: it would fire for ever");
+}
+
+[[gnu::noinline]] void Station::firing_failed(std::exception_ptr cause) {
+    disturb();
+    if (jobs_here != nullptr) jobs_here->clear();
+    if (spreading) note_task_failure(std::move(cause));  // once, when its jobs have completed
+    else fail(std::move(cause));
+    if (taken_in_firing_ == 0) drop_one_of_each();
 }
 
 /// Fires with a buffer that is in no queue. True when it waits for the next one, and for nothing else.
@@ -231,13 +254,10 @@ bool Station::gives_way() noexcept {
         tally(dropped);
         give_back(std::exchange(inlet.hand, nullptr));
     }
-    bool plain = !over_ && !stopping && !held && first_event_ == nullptr && !spreading && inlet.queue.empty();
-    for (const auto& outlet : outlets) plain = plain && outlet->pending.empty() && !outlet->closing;
-    if (plain) {
-        turn_to(Doing::waits_for_input);
-        waits_plainly_ = true;
-    }
-    return plain;
+    if (over_ || !undisturbed_) [[unlikely]]
+        return false;
+    turn_to(Doing::waits_for_input);
+    return waits_plainly_ = true;
 }
 
 bool Station::fires_at_once(const Mail& mail) const noexcept {
@@ -249,7 +269,7 @@ bool Station::fires_at_once(const Mail& mail) const noexcept {
 }
 
 void Station::fire_at_once(Link& link, Block* block, bool last) {
-    waits_plainly_ = false;
+    (void)expect_buffer();
     link.accepted.store(block->number + 1, std::memory_order_release);
     credit(&link, block->bytes);
     if (!fire_by_hand(link, block)) home()->enqueue(*this);
@@ -313,7 +333,7 @@ void Station::sample_end(std::uint64_t begin) {
     if (has_class) [[unlikely]]
         note_cost(end - begin);
     const bool recorded = run_.machine().timeline_recorded();
-    until_sample_ = recorded ? 1 : firings_a_sample;
+    until_sample_ = recorded || measured_ ? 1 : firings_a_sample;
     // A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their
     // next sample on.
     if (recorded) {
@@ -323,7 +343,8 @@ void Station::sample_end(std::uint64_t begin) {
     constexpr double burst_ns = 2'000;
     timed_ = Clock::nanoseconds(end - begin) >= 1'000;
     if (!timed_) since_ = 0;
-    burst_ = std::clamp(static_cast<int>(burst_ns / std::max(Clock::nanoseconds(end - begin), 1.0)), 1, 16);
+    burst_ =
+        static_cast<std::uint8_t>(std::clamp(burst_ns / std::max(Clock::nanoseconds(end - begin), 1.0), 1.0, 16.0));
     tally(service_ticks, end - begin);
     tally(sampled);
 }
@@ -383,6 +404,7 @@ void Station::begin_to_pass_order(std::uint64_t next_of_writer) {
         outlet->written_in_firing = 0;
     }
     several_copies.store(true, std::memory_order_relaxed);
+    look_special();
 }
 
 void Station::never_begin() {

@@ -36,14 +36,14 @@ struct alignas(64) Inlet {
     std::atomic<std::uint64_t> read{0};
     RingQueue<Waiting> queue;
     InputPort* port = nullptr;
+    std::atomic<std::uint64_t> waiting{0};  ///< queue.size(), for other threads
     std::uint32_t open_links = 0;
     std::uint32_t index = 0;
     bool connected = false;
     std::uint64_t next_in_order = 0;  ///< where order is restored
     bool ordered = false;
-    std::vector<Waiting> early;             ///< where order is restored: arrived before their turn
-    std::vector<Mail*> strays;              ///< overtook an older mail of their link on the way here
-    std::atomic<std::uint64_t> waiting{0};  ///< queue.size(), for other threads
+    std::vector<Waiting> early;  ///< where order is restored: arrived before their turn
+    std::vector<Mail*> strays;   ///< overtook an older mail of their link on the way here
 };
 
 /// A stream as one source sees it: its sinks, and whose turn it is.
@@ -60,6 +60,8 @@ struct alignas(64) Outlet {
     Station* station = nullptr;
     /// The only sink, which the same thread runs, and which may fire inside the writer's firing
     Link* fused = nullptr;
+    /// The only sink, which needs no mail where the same thread runs it
+    Link* near = nullptr;
     std::uint64_t next_order = 0;
     /// Of several copies that once were one: what they add to the numbers that they pass on, which are those of their
     /// writer, so that the order of the one goes on.
@@ -104,6 +106,10 @@ struct alignas(64) Outlet {
         Link* link = nullptr;
         std::uint32_t next_turn = 0;
     };
+    [[noreturn]] void refuse_closed(Block* block);
+    [[noreturn]] void refuse_second(Block* block);
+    void write_on(Block* block);
+    bool put_near(Block* block);
     bool send(Block* block);
     void hold_back(Block* block);
     Choice choose(Branch& branch, const Block& block);
@@ -153,7 +159,7 @@ enum class Doing : std::uint8_t {
 };
 
 class alignas(64) Station {
-    // What each firing touches, in as few lines as it fits in.
+    // What each firing touches, in three lines.
     std::shared_ptr<AnyFilter> filter_;
 
   public:
@@ -162,17 +168,25 @@ class alignas(64) Station {
     /// Of a filter that fires elsewhere; null: the filter itself is called
     std::unique_ptr<FilterProxy> proxy;
     Loop* loop = nullptr;
+    std::unique_ptr<JobsHere> jobs_here;  ///< of a firing that goes on as tasks, where no target runs them
     std::atomic<std::uint64_t> firings{0};
 
   private:
-    std::uint64_t since_ = 0;  ///< tick at which what it does now began
     std::uint32_t taken_in_firing_ = 0;
     std::uint32_t until_sample_ = 1;
     std::uint32_t loop_tokens_ = 0;  ///< to be given back when what the firing wrote has gone
-    bool waits_plainly_ = false;     ///< for input, and for nothing else: it can fire as soon as there is some
-    bool over_ = false;              ///< the filter said that it has ended
-    bool timed_ = false;             ///< its firings are long enough for two looks at the clock
-    const bool measured_;            ///< each of its firings is: it has a class, or some target is slow
+    std::uint8_t burst_ = 1;
+    bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
+    bool undisturbed_ = false;    ///< it did so when it got a buffer by hand, and nothing else has come since
+    bool over_ = false;           ///< the filter said that it has ended
+    bool timed_ = false;          ///< its firings are long enough for two looks at the clock
+    bool holds_back_ = false;     ///< one of its outputs may hold something back, or have to be closed
+    bool special_ = false;        ///< more than calling the filter belongs to a firing (look_special)
+    bool source_ = false;
+    bool started_ = false;
+    bool finished_ = false;  ///< finish() has been called
+    bool ended_ = false;
+    const bool bounded_pools_;
 
   public:
     std::atomic<Doing> doing{Doing::nothing};
@@ -181,7 +195,7 @@ class alignas(64) Station {
     bool stopping = false;
     /// A firing goes on as tasks (spread.cpp): from the first of them until tasks_done has arrived
     bool spreading = false;
-    std::unique_ptr<JobsHere> jobs_here;  ///< of such a firing, where no target runs them
+    bool fuses = false;  ///< others fire behind each of its firings
 
   private:
     alignas(64) Mail* first_event_ = nullptr;  ///< of those that wait
@@ -189,6 +203,9 @@ class alignas(64) Station {
     std::uint64_t first_order_ = 0;
     Tags first_tags_{};
     BufferAhead ahead_;
+    std::uint64_t since_ = 0;  ///< tick at which what it does now began
+    const bool measured_;      ///< each of its firings is: it has a class, or some target is slow
+    const bool on_any_input_;
 
   public:
     Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
@@ -219,6 +236,11 @@ class alignas(64) Station {
     void set_home(Server* home) noexcept;
 
     // ---- for whoever runs it ----
+    /// Its proxy, its cycle or the number of its copies has changed.
+    void look_special() noexcept {
+        special_ =
+            proxy != nullptr || loop != nullptr || jobs_here != nullptr || several_copies || !filter_->spreads.empty();
+    }
     /// False when the station must not be touched any more.
     bool accept(Mail* mail);
     void accept_box();
@@ -227,7 +249,7 @@ class alignas(64) Station {
     /// Does what can be done, up to `most` firings. True when there is more to do at once.
     bool work(int most);
     /// Could it fire at once if a buffer came? Then it will: the caller comes with one.
-    bool expect_buffer() noexcept { return std::exchange(waits_plainly_, false); }
+    bool expect_buffer() noexcept { return undisturbed_ = std::exchange(waits_plainly_, false); }
     /// Fires with the buffer that it was told to expect.
     void fire_with(Link& link, Block* block);
     /// From one copy to several in front of a restored order: from the next buffer on it passes its writer's numbers
@@ -269,6 +291,8 @@ class alignas(64) Station {
         return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
     }
     bool timed() const noexcept { return timed_; }
+    /// Are its firings long, or is it unknown how long they are? For whoever runs it.
+    bool may_last() const noexcept { return timed_ || sampled.load(std::memory_order_relaxed) == 0; }
     void note_ready();
     std::uint64_t ready_at = 0;                 ///< tick at which it was made ready; whoever has its turn
     std::atomic<std::uint64_t> ticks_ready{0};  ///< between being ready and being run
@@ -281,8 +305,7 @@ class alignas(64) Station {
         return visited.load(std::memory_order_acquire) || waking.load(std::memory_order_acquire);
     }
     /// Firings in a row: about two microseconds of them.
-    int burst() const noexcept { return fuses ? std::min(burst_, 2) : burst_; }
-    bool fuses = false;  ///< others fire behind each of its firings
+    int burst() const noexcept { return fuses ? std::min<int>(burst_, 2) : burst_; }
     /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and
     /// it can hand over again.
     bool gives_way() noexcept;
@@ -344,8 +367,8 @@ class alignas(64) Station {
     LostBuffer lost_buffer(const Inlet& inlet, const Block& block) const;
 
     // ---- for the ports, during a firing ----
-    Block* take(Inlet& inlet) {
-        if (inlet.hand == nullptr) return take_from_queue(inlet);
+    Block* take(Inlet& inlet) { return inlet.hand == nullptr ? take_from_queue(inlet) : take_from_hand(inlet); }
+    Block* take_from_hand(Inlet& inlet) {
         Block* const block = std::exchange(inlet.hand, nullptr);
         note_taken(inlet, *block);
         return block;
@@ -378,7 +401,19 @@ class alignas(64) Station {
     bool inputs_over() const noexcept;
     Block* take_from_queue(Inlet& inlet);
     void fire();
+    void fire_watched();
+    void fire_filter();
+    void leave_special_firing();
+    [[noreturn]] void refuse_idle_firing() const;
+    void firing_failed(std::exception_ptr cause);
     bool fire_by_hand(Link& link, Block* block);
+    bool send_held_back();
+    /// There is something to be seen to.
+    void disturb() noexcept { waits_plainly_ = undisturbed_ = false; }
+    void hold_back() noexcept {
+        holds_back_ = true;
+        disturb();
+    }
     void start();
     /// What it does from now on.
     void turn_to(Doing what) {
@@ -409,15 +444,8 @@ class alignas(64) Station {
     void sample_end(std::uint64_t begin);
     void note_cost(std::uint64_t ticks) noexcept;
 
-    bool on_any_input_;
-    bool bounded_pools_;
-    bool started_ = false;
-    bool finished_ = false;  ///< finish() has been called
-    bool ended_ = false;
-    bool source_ = false;
     std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
-    std::uint32_t timeline_id_ = 0;  ///< of the filter's name, once a firing was recorded
-    int burst_ = 1;
+    std::uint32_t timeline_id_ = 0;    ///< of the filter's name, once a firing was recorded
     int gave_way_ = 0;                 ///< in a row
     std::vector<Command*> postponed_;  ///< came while the filter fired elsewhere
     std::string name_;

@@ -6,7 +6,7 @@
 namespace penstock::streaming {
 
 bool Station::accept(Mail* mail) {
-    waits_plainly_ = false;
+    disturb();
     switch (mail->kind) {
         case MailKind::buffer:
         case MailKind::skip:

@@ -21,6 +21,7 @@ std::unique_ptr<Station> Wiring::make_station(const Adjacency& adjacency, const 
     station->tracked = filter.options.tracked();
     const int target = adjacency.place(filter, copy);
     station->proxy = run_.backend().proxy_for(*station, filter, target);
+    station->look_special();
     if (!station->external && station->proxy == nullptr) station->set_home(run_.server_of(target));
     for (std::size_t i = 0; i < station->outlets.size(); ++i)
         station->outlets[i]->order_matters = adjacency.order_matters(filter.id, i);
@@ -71,6 +72,13 @@ void Wiring::set_capacity(const Model& model, const StreamModel& stream, Link& l
     link.queue_limit.store(capacity, std::memory_order_relaxed);
 }
 
+/// The one link of an outlet to a sink that, run by the same thread, can take its buffers without mail; else null.
+static Link* only_sink(const Outlet& outlet) {
+    if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1) return nullptr;
+    Link* const link = outlet.branches[0].links[0];
+    return link->loop == nullptr && !link->to->ordered ? link : nullptr;
+}
+
 /// The one link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
 Link* Wiring::only_sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const {
     if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1 || outlet.order_matters) return nullptr;
@@ -116,6 +124,7 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
             outlet->branches.push_back(std::move(branch));
         }
         outlet->fused = only_sink_to_fuse(adjacency, *outlet);
+        outlet->near = only_sink(*outlet);
         station.fuses = station.fuses || outlet->fused != nullptr;
     }
 }
@@ -175,6 +184,7 @@ void Wiring::build_loops(const Adjacency& adjacency) {
         if (loop == nullptr) loop = run_.loops.emplace_back(std::make_unique<Loop>()).get();
         for (Station* const station : crew) {
             station->loop = loop;
+            station->look_special();
             loop->tokens.fetch_add(1, std::memory_order_relaxed);  // until it has begun
         }
     }
