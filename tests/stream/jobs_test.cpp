@@ -222,8 +222,14 @@ TEST(StreamJobs, the_same_in_worker_processes) {
 
 TEST(StreamJobs, tiles_of_the_jobs_that_wait_are_fetched_ahead) {
     Machine machine{{.targets = 1, .prefetch = Prefetch::always}};
-    EXPECT_GT(tests::fetched_ahead(machine, [&] { right_ones(machine, 1, 40); }), 0u);
-    EXPECT_GT(tests::chains(machine, [&] { right_ones(machine, 1, 40); }), 0u);
+    std::uint64_t fetched = 0, chains = 0;
+    // Where the target gets no processor the thread that waits runs all jobs itself.
+    for (int tries = 0; tries < 100 && (fetched == 0 || chains == 0); ++tries) {
+        fetched += tests::fetched_ahead(machine, [&] { right_ones(machine, 1, 40); });
+        chains += tests::chains(machine, [&] { right_ones(machine, 1, 40); });
+    }
+    EXPECT_GT(fetched, 0u);
+    EXPECT_GT(chains, 0u);
 }
 
 TEST(StreamJobs, are_shared_by_a_target_and_the_thread_that_waits_for_the_run) {
