@@ -15,6 +15,7 @@
 #include <csignal>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "components/files/beside.hpp"
 #include "penstock/error.hpp"

@@ -12,6 +12,10 @@ from penstock._core import Body
 from penstock.errors import BodyError
 from penstock.signature import Signature, parameter, parse
 
+# Nothing is mapped below.
+LOWEST_ADDRESS = 4096
+CALLED_ALREADY = " (a task is machine.call(f, x): with machine.call(f(x)) the function has run before)"
+
 
 def compiled(function: Any, signature: str | None = None, name: str | None = None) -> Body:
     """The body that `machine.call` makes of `function`, made once and named.
@@ -45,8 +49,8 @@ def is_compiled(function: Any) -> bool:
 def _look_into(function: Any, needs_signature: bool) -> tuple[int, Signature | None, str]:
     """Address, declared signature where one is needed and there is one, and name."""
     if isinstance(function, int) and not isinstance(function, bool):
-        if not 0 < function < 1 << 64:
-            raise BodyError(f"{function} is not the address of a function")
+        if not 0 < function < 1 << 64 or (needs_signature and function < LOWEST_ADDRESS):
+            raise BodyError(f"{function} is not the address of a function{CALLED_ALREADY}")
         return function, None, f"{function:#x}"
     if _is_numba_cfunc(function):
         return function.address, _of_numba(function) if needs_signature else None, getattr(function, "__name__", "cfunc")
@@ -72,8 +76,8 @@ def _refusal(function: Any) -> str:
             "it: @numba.cfunc('void(CPointer(float32), intp)'), with numba.carray(x, n) inside"
         )
     return (
-        f"a {kind} is no body; give a Python function, a numba cfunc, a ctypes or cffi function pointer, a capsule whose name is its C "
-        "signature, or an address with signature='void (...)'"
+        f"a {kind} is no body{CALLED_ALREADY}; give a Python function, a numba cfunc, a ctypes or cffi function pointer, a capsule whose name "
+        "is its C signature, or an address with signature='void (...)'"
     )
 
 

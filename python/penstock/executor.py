@@ -9,6 +9,7 @@ import select
 import threading
 import time
 import uuid
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures.process import BrokenProcessPool
@@ -344,26 +345,51 @@ def _results_of(futures: list[concurrent.futures.Future], end: float | None) -> 
 def mapped(machine: "_core.Machine", function: Callable[..., Any], iterables: tuple[Iterable[Any], ...], chunksize: int | None) -> Iterator[Any]:
     """What machine.map returns; see there."""
     if chunksize is not None and chunksize < 1:
-        raise UsageError("chunksize is 1 or more, or None for what suits")
+        raise UsageError(f"chunksize is 1 or more, or None for what suits, not {chunksize}")
+    if not callable(function):
+        raise TypeError(f"map(): the function comes first, and {type(function).__name__} is no type of functions: machine.map(function, items)")
+    if not iterables:
+        raise TypeError("map(): there is nothing to give to the function: machine.map(function, items)")
+    items = zip(*[_items(each, place) for place, each in enumerate(iterables, 2)], strict=False)
     sizes = [len(each) for each in iterables if isinstance(each, Sized)]
-    items = zip(*iterables, strict=False)
-    return Map(_mapped(machine, function, items, chunksize), min(sizes) if sizes and len(sizes) == len(iterables) else None)
+    name = getattr(function, "__qualname__", repr(function))
+    return Map(_mapped(machine, function, items, chunksize), min(sizes) if sizes and len(sizes) == len(iterables) else None, name)
+
+
+def _items(given: Any, place: int) -> Iterator[Any]:
+    try:
+        return iter(given)
+    except TypeError:
+        raise TypeError(f"map(): argument {place} is of the type {type(given).__name__}, which has no items") from None
 
 
 class Map:
     """The results of a map, which several threads may take.
 
     count: how many there are, where that is known; progress bars ask for what is left (operator.length_hint)
+    name: of the function; a map that is dropped before anybody took a result is a mistake, and told as one
     """
 
-    def __init__(self, results: Iterator[Any], count: int | None) -> None:
-        self._results, self._lock, self._left = results, threading.RLock(), count
+    def __init__(self, results: Iterator[Any], count: int | None, name: str) -> None:
+        self._results, self._lock, self._left, self._name = results, threading.RLock(), count, name
+        self._taken = True  # until there is something to take
         next(results)
+        self._taken = count == 0
+
+    def __del__(self) -> None:
+        if not self._taken:
+            warnings.warn(
+                f"nobody took the results of map({self._name}, ...), so most of its items were not worked on, and failures were not told: "
+                "go through them, as in list(machine.map(...))",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
+        self._taken = True
         with self._lock:
             result = next(self._results)
             if self._left is not None:
@@ -375,6 +401,7 @@ class Map:
 
     def close(self) -> None:
         """Cancels what has not started; nobody will ask for the rest."""
+        self._taken = True
         with self._lock:
             self._results.close()
 

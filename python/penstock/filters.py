@@ -384,4 +384,10 @@ def _converted(value: Any, dtype: str) -> "np.ndarray":
     array = np.asarray(value)
     if array.ndim > 3:
         raise UsageError(f"a buffer has one to three dimensions, and this array has {array.ndim}; give it another shape")
-    return np.ascontiguousarray(array.astype(dtype, casting="same_kind", copy=False))
+    try:
+        return np.ascontiguousarray(array.astype(dtype, casting="same_kind", copy=False))
+    except TypeError as error:
+        raise TypeError(
+            f"values of type {array.dtype} cannot go into a stream of {dtype}, which would change them: say how, as in array.astype('{dtype}'), or "
+            f"let the port be '{array.dtype}'"
+        ) from error

@@ -5,6 +5,7 @@ A function is carried over once, pickled: by name where its module can be import
 """
 
 import importlib.util
+import inspect
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import cloudpickle
 
+from penstock import _core
 from penstock.errors import UsageError
 
 MAIN = b"__main__"
@@ -71,6 +73,22 @@ def dumps(value: Any, buffers: list[pickle.PickleBuffer] | None = None) -> bytes
     if buffers is not None:
         buffers.clear()
     return cloudpickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL, buffer_callback=take)
+
+
+def note_argument(error: BaseException, function: str, place: int, value: Any) -> None:
+    """Says of an exception that pickling raised which argument it was."""
+    note = f"argument {place} of {function}, a {type(value).__name__}, cannot be carried over to a worker interpreter"
+    if isinstance(value, _core.Handle):
+        note += ": give what it stands for, handle.result(), or let the call come after it, with after=[handle]"
+    error.add_note(note)
+
+
+def note_result(error: BaseException, value: Any) -> None:
+    """The same of what a body returned."""
+    note = f"the body returned a {type(value).__name__}, which cannot be carried back from its worker interpreter"
+    if inspect.iscoroutine(value):
+        note += ": bodies are plain functions, so let it run its coroutine, with asyncio.run()"
+    error.add_note(note)
 
 
 def text_of(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 // The breakdown as a picture. Colours have one meaning in both kinds of bar: blue the application, green the bodies of
 // tasks, orange what Penstock costs, red full queues, grey nothing to do.
+#include <array>
 #include <penstock/trace.hpp>
 
 #include "trace/text.hpp"

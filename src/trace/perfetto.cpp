@@ -1,5 +1,6 @@
 // Timelines in the JSON trace event format: complete events ("X"), one thread id a track, microseconds.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <penstock/trace.hpp>

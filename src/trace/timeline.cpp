@@ -1,5 +1,6 @@
 // The ring behind a timeline; the argument for its orders is in trace_timeline.hpp.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <penstock/detail/trace/timeline.hpp>
 #include <penstock/error.hpp>

@@ -48,7 +48,7 @@ def test_a_graph_error_says_all_problems(both):
     graph.set("b", "factor", 200)
     graph.set(b, "gain", 1)
     parts = [
-        "port 'nobody.in'", "'a' has no input called 'in'", "from 0.000000 to 100", "no setting called 'gain'", "cannot have -1 copies",
+        "port 'nobody.in'", "'a' has no input called 'in'", "cannot be 200: it goes from 0 to 100", "no setting called 'gain'", "cannot have -1 copies",
         "'b' is used twice", "may be copied", "nothing leads to input 'b.in'", "nothing leads to input 'b.in'",
     ]  # fmt: skip
     assert all(part in problem for part, problem in zip(parts, graph.check(), strict=True))
@@ -80,7 +80,7 @@ def test_what_is_no_filter_is_refused_where_it_is_written():
         graph.add("a", scale, settings={"factor": "two"})
     with pytest.raises(ps.UsageError, match="on_failure must be one of stop, go_on, not never"):
         graph.add("a", scale, on_failure="never")
-    with pytest.raises(ps.UsageError, match="it goes from 0"):
+    with pytest.raises(ps.UsageError, match="cannot be -1: it goes from 0 to 100 times"):
         graph.add("a", scale, settings={"factor": -1})
     with pytest.raises(ps.UsageError, match="'finish' cannot be the name of a setting"):
         ps.filter(lambda x: None, inputs="int8", settings={"finish": 1})

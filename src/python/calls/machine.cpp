@@ -43,6 +43,15 @@ void launch_from_python() {
     launched = true;
 }
 
+/// Throws TypeError for an argument that there is not. `known`: those that there are.
+[[noreturn]] void refuse_name(const char* of, const std::string& name, nb::handle known) {
+    const nb::object close = imported("difflib", "get_close_matches")(name, known, 1);
+    const std::string said = std::string(of) + " has no argument '" + name;
+    if (nb::len(close) != 0)
+        throw nb::type_error((said + "'; did you mean '" + nb::cast<std::string>(close[0]) + "'?").c_str());
+    throw nb::type_error((said + "'; it has " + nb::cast<std::string>(nb::str(", ").attr("join")(known))).c_str());
+}
+
 /// Arguments that have names, taken one by one, so that a wrong one is told by its name and not by a whole signature.
 class NamedArguments {
   public:
@@ -70,13 +79,7 @@ class NamedArguments {
         if (taken_ == given_.size()) return;
         for (const auto& [name, value] : given_) {
             if (PySequence_Contains(known_.ptr(), name.ptr()) == 1) continue;
-            const nb::object close = imported("difflib", "get_close_matches")(name, known_, 1);
-            const std::string meant = nb::len(close) == 0 ? nb::cast<std::string>(nb::str(", ").attr("join")(known_))
-                                                          : "'" + nb::cast<std::string>(close[0]) + "'";
-            throw nb::type_error((std::string(of_) + " has no argument '" + nb::cast<std::string>(name) +
-                                  (nb::len(close) == 0 ? "'; it has " : "'; did you mean ") + meant +
-                                  (nb::len(close) == 0 ? "" : "?"))
-                                     .c_str());
+            refuse_name(of_, nb::cast<std::string>(name), known_);
         }
     }
 
@@ -87,7 +90,20 @@ class NamedArguments {
     std::size_t taken_ = 0;
 };
 
-void make_machine(PythonMachine* self, const nb::kwargs& given) {
+/// What other libraries call the number of targets.
+constexpr std::array<std::string_view, 8> words_for_targets{"workers", "max_workers", "num_workers", "n_workers",
+                                                            "n_jobs",  "processes",   "threads",     "num_threads"};
+
+void make_machine(PythonMachine* self, const nb::args& positional, const nb::kwargs& given) {
+    if (positional.size() != 0)
+        throw nb::type_error(("Machine(): its arguments have names, as in Machine(targets=4); " +
+                              nb::cast<std::string>(nb::repr(positional[0])) + " has none")
+                                 .c_str());
+    for (const std::string_view word : words_for_targets)
+        if (given.contains(word.data()))
+            throw nb::type_error(("Machine() has no argument '" + std::string(word) +
+                                  "': its workers are its targets, as in Machine(targets=4)")
+                                     .c_str());
     constexpr std::int64_t most = std::int64_t{1} << 48;
     constexpr const char *whole = "a whole number", *text = "a text", *seconds = "a number of seconds";
     using Integer = std::int64_t;
@@ -164,17 +180,32 @@ constexpr const char* call_doc =
     "included.";
 
 /// Of call(): a handle has the type of what a Python body returns.
-const std::string call_signature = [] {
-    const auto of = [](const char* body, const char* result) {
-        return std::string("@overload\ndef call(self, body: ") + body +
-               ", *arguments: Any, signature: str | None = None, time_limit: float | None = None, after: "
-               "Iterable[Handle[Any]] | None = None, priority: Literal['normal', 'high'] | None = None, then: "
-               "Callable[[Handle[Any]], Any] | None = None, deadline: float | None = None, affine: bool | None = None, "
-               "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle[" +
-               result + "]";
-    };
-    return of("Callable[..., _T]", "_T") + ": ...\n" + of("Any", "Any");
-}();
+std::string call_signature(const char* body, const char* result) {
+    return std::string("def call(self, body: ") + body +
+           ", *arguments: Any, signature: str | None = None, time_limit: float | None = None, after: "
+           "Iterable[Handle[Any]] | None = None, priority: Literal['normal', 'high'] | None = None, then: "
+           "Callable[[Handle[Any]], Any] | None = None, deadline: float | None = None, affine: bool | None = None, "
+           "notification: Literal['polled', 'mailbox', 'interrupt'] | None = None) -> Handle[" +
+           result + "]";
+}
+
+/// A call that has a word that calls do not have. Throws TypeError.
+[[noreturn]] void refuse_call(const nb::args& arguments, const nb::kwargs& words) {
+    if (arguments.size() == 0) throw nb::type_error("call(): name the function first: machine.call(function, ...)");
+    const nb::object known =
+        nb::make_tuple("signature", "time_limit", "after", "priority", "then", "deadline", "affine", "notification");
+    for (const auto& [name, value] : words)
+        if (PySequence_Contains(known.ptr(), name.ptr()) != 1) {
+            const auto word = nb::cast<std::string>(name);
+            if (nb::len(imported("difflib", "get_close_matches")(word, known, 1)) != 0)
+                refuse_name("call()", word, known);
+            throw nb::type_error(("call() has no argument '" + word +
+                                  "'; to give it to the function: functools.partial(f, " + word +
+                                  "=...), or by its place")
+                                     .c_str());
+        }
+    throw nb::type_error("call(): these arguments do not fit");
+}
 
 /// `receiver(self)`: the machine, and the target that is to run the task.
 template <class T, class Receiver>
@@ -190,7 +221,11 @@ void add_call(nb::class_<T>& bound, Receiver receiver, const char* doc) {
         },
         nb::arg("body").none(), nb::arg("arguments"), nb::kw_only(), or_none("signature"), or_none("time_limit"),
         or_none("after"), or_none("priority"), or_none("then"), or_none("deadline"), or_none("affine"),
-        or_none("notification"), nb::sig(call_signature.c_str()), doc);
+        or_none("notification"), nb::sig(call_signature("Callable[..., _T]", "_T").c_str()), doc);
+    // Reached by what does not fit the first only.
+    bound.def(
+        "call", [](T&, const nb::args& arguments, const nb::kwargs& words) { refuse_call(arguments, words); },
+        nb::arg("arguments"), nb::arg("words"), nb::sig(call_signature("Any", "Any").c_str()));
 }
 
 }  // namespace
@@ -200,6 +235,9 @@ void bind_machine(nb::module_& module) {
                "Forks a small process from which the worker processes of Machine(isolation='process') come. Call it\n"
                "before anything starts a thread: right behind `import penstock`, before NumPy. Raises UsageError\n"
                "when it comes too late. A second call does nothing.");
+    imported("atexit", "register")(nb::cpp_function([here = Origin{}] {
+        if (!here.left_behind()) PythonMachine::close_all();
+    }));
     bind_handle(module);
     bind_worker_process(module);
     nb::class_<PythonMachine> machine(
@@ -208,10 +246,11 @@ void bind_machine(nb::module_& module) {
         "    with penstock.Machine() as machine:\n"
         "        machine.call(scale, penstock.In(x), penstock.Out(y), 2.0)\n"
         "        machine.barrier()\n\n"
-        "Leaving the block finishes all tasks and raises the first failure that nobody has seen.");
+        "Leaving the block finishes all tasks and raises the first failure that nobody has seen.\n"
+        "Ctrl-C that leaves it ends the Python bodies that run.");
     machine
         .def(
-            "__init__", &make_machine, nb::arg("options"),
+            "__init__", &make_machine, nb::arg("positional"), nb::arg("options"),
             nb::sig("def __init__(self, *, targets: int | None = None, depth: int = 64, distribution: "
                     "Literal['balanced', 'round_robin', 'least_loaded'] = 'balanced', initiation: Literal['push', "
                     "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
@@ -320,8 +359,9 @@ void bind_machine(nb::module_& module) {
              "What every waiting thread waits for, a line each.");
     add_call(machine, [](PythonMachine& self) { return std::pair(&self, Initiator::any_target); }, call_doc);
     add_block(machine, "def __enter__(self) -> Machine", [](PythonMachine& self, nb::handle error) {
+        if (nb::isinstance(error, PyExc_KeyboardInterrupt)) self.abandon();
         try {
-            self.close();
+            self.close_or_abandon();
         } catch (const Error&) {
             if (error.is_none()) throw;  // the error that ends the block comes first
         }

@@ -1,6 +1,7 @@
 #include "python/calls/python_machine.hpp"
 
 #include <cerrno>
+#include <set>
 
 #include "penstock/topology.hpp"
 #include "python/calls/chain.hpp"
@@ -25,6 +26,26 @@ std::chrono::nanoseconds limit_of(double seconds) {
     if (!(seconds > 0 && seconds <= 1e9))
         throw UsageError("time_limit and deadline are in seconds, more than 0 and at most 1,000,000,000");
     return std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+/// Machines that are, closed or not. With the interpreter's lock.
+std::set<PythonMachine*>& open_machines() {
+    static std::set<PythonMachine*> all;
+    return all;
+}
+
+/// What `finish` throws, to sys.unraisablehook: nobody is there who would catch it.
+template <class Finish>
+void tell_failures_of(Finish&& finish) {
+    try {
+        finish();
+    } catch (const MachineGone&) {
+        // The child of a fork: they are its parent's.
+    } catch (const Error&) {
+        const nb::object error = fact_of(std::current_exception());
+        PyErr_SetObject(error.type().ptr(), error.ptr());
+        PyErr_WriteUnraisable(nullptr);
+    }
 }
 
 constexpr Choices<Priority::high> priorities{"normal", "high"};
@@ -97,27 +118,31 @@ OptionsOrHandles way_of(const CallWords& asked, int target, const std::shared_pt
 }  // namespace
 
 PythonMachine::PythonMachine(const MachineOptions& options) {
-    const nb::gil_scoped_release release;
-    machine_ = std::shared_ptr<Machine>(new Machine(options), DestroyWithoutInterpreter{});
+    machine_ = without_interpreter(
+        [&] { return std::shared_ptr<Machine>(new Machine(options), DestroyWithoutInterpreter{}); });
+    open_machines().insert(this);
     worker_count_ = machine_->targets();
     const bool by_default = options.targets == MachineOptions::one_per_processor && options.classes.empty();
     if (by_default && worker_count_ < Topology::here().usable()) ++worker_count_;
 }
 
 PythonMachine::~PythonMachine() {
+    open_machines().erase(this);
     if (machine_ == nullptr || pool_ == nullptr || !nb::is_alive()) return;
     try {
-        try {
-            throw_failures({}, pool_->finish());
-        } catch (const MachineGone&) {
-            // The child of a fork: they are its parent's.
-        } catch (const Error&) {
-            const nb::object error = fact_of(std::current_exception());
-            PyErr_SetObject(error.type().ptr(), error.ptr());
-            PyErr_WriteUnraisable(nullptr);
-        }
+        tell_failures_of([this] { throw_failures({}, pool_->finish()); });
     } catch (...) {
         PyErr_Clear();  // the interpreter is ending
+    }
+}
+
+void PythonMachine::close_all() {
+    const bool interrupted = PySys_GetObject("last_type") == PyExc_KeyboardInterrupt;  // what ended the program
+    for (PythonMachine* const machine : std::vector(open_machines().begin(), open_machines().end())) {
+        const nb::object held = nb::find(machine);
+        if (!held.is_valid() || !open_machines().contains(machine)) continue;
+        if (interrupted) machine->abandon();
+        tell_failures_of([&] { machine->close_or_abandon(); });
     }
 }
 
@@ -129,6 +154,24 @@ std::shared_ptr<Machine> PythonMachine::live() const {
 void PythonMachine::add_run(const std::shared_ptr<LiveRun>& run) {
     std::erase_if(runs_, [](const auto& known) { return known.expired(); });
     runs_.push_back(run);
+}
+
+void PythonMachine::abandon() {
+    if (pool_ != nullptr) pool_->abandon();
+}
+
+void PythonMachine::close_or_abandon() {
+    try {
+        close();
+    } catch (const nb::python_error&) {
+        abandon();
+        try {
+            close();
+        } catch (const Error&) {
+            // Ctrl-C comes first.
+        }
+        throw;
+    }
 }
 
 void PythonMachine::close() {

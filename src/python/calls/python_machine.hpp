@@ -72,6 +72,13 @@ class PythonMachine {
     bool closed() const noexcept { return machine_ == nullptr; }
     /// Finishes all tasks and gives the threads back. Throws the first failure that nobody has seen, after that.
     void close();
+    /// The same where nobody comes back: Ctrl-C abandons what is under way.
+    void close_or_abandon();
+    /// Python bodies that run are ended, and those that wait do not run: nobody is there any more who wants them.
+    void abandon();
+    /// At the end of the interpreter: closes those that are open, or abandons them where Ctrl-C ended the program. What
+    /// failed goes to sys.unraisablehook.
+    static void close_all();
 
     PythonHandle call(int target, nb::handle body, const nb::args& arguments, const CallWords& words);
     /// The target with this number, or the next one of a class by name. Throws UsageError.

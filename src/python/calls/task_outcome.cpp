@@ -68,8 +68,9 @@ nb::object made_exception(PythonTask& task) {
                                 "predecessor", before, "__cause__", exception_of(*task.failed_predecessor));
         }
         default:
-            return error_object("Error", "the outcome of task " + task.function->name +
-                                             " is lost: no worker could be started, or something overwrote it");
+            return error_object(
+                "Error", "the outcome of task " + task.function->name +
+                             " is lost: Ctrl-C ended its worker, none could be started, or something overwrote it");
     }
 }
 

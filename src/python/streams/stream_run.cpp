@@ -3,6 +3,7 @@
 #include <nanobind/stl/filesystem.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "penstock/edit.hpp"
 #include "python/ranks/rank_session.hpp"

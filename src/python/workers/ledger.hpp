@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <vector>
 
 #include "penstock/handle.hpp"
 #include "python/binding.hpp"

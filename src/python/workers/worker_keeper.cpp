@@ -53,6 +53,7 @@ void WorkerKeeper::keep() {
             static_cast<void>(eventfd_read(wake_.get(), &count));
         }
         answer();
+        if (abandoned_.load() && !given_up_.load()) give_up("Ctrl-C ended what this machine was doing");
         for (const auto& death : deaths)
             if (!given_up_.load()) bury(death);
     }

@@ -32,6 +32,11 @@ class WorkerKeeper {
     void begin();
     /// Ends the workers and waits until the pool is told nothing any more.
     void end();
+    /// Kills the workers; no others come.
+    void abandon() noexcept {
+        abandoned_.store(true);
+        wake();
+    }
     /// There is something to do: time limits or tasks without a slot.
     void wake() noexcept { eventfd_write(wake_.get(), 1); }
     /// Is written to by workers for whom `armed` is set.
@@ -61,6 +66,7 @@ class WorkerKeeper {
     std::vector<Worker> workers_;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> given_up_{false};
+    std::atomic<bool> abandoned_{false};
     OwnedDescriptor wake_;
     OwnedDescriptor notice_;
     std::thread thread_;

@@ -159,8 +159,16 @@ void WorkerPool::pack(ByteWriter& writer, PythonTask& task, const nb::tuple& arg
         if (place_buffer(to, task, data, size)) held.append(holder);
     };
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-        if (!arrays.empty() && arrays[i] != nullptr) place_array(writer, task, *arrays[i]);
-        else write_value(writer, arguments[i], put);
+        if (!arrays.empty() && arrays[i] != nullptr) {
+            place_array(writer, task, *arrays[i]);
+            continue;
+        }
+        try {
+            write_value(writer, arguments[i], put);
+        } catch (nb::python_error& error) {
+            imported("penstock.interpreters", "note_argument")(error.value(), task.function->name, i + 1, arguments[i]);
+            throw;
+        }
     }
     if (writer.size() > UINT32_MAX)
         throw UsageError("call of " + task.function->name +

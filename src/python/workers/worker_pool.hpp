@@ -65,6 +65,11 @@ class WorkerPool {
     /// Calls `callback()` by the thread that finishes the task. At once where it is finished.
     void when_done(const TaskPointer& task, nb::object callback);
 
+    /// Ends the workers at once, and with them whatever has not completed.
+    void abandon() {
+        if (!forked()) keeper_->abandon();
+    }
+
     /// Waits until something completes that has not been seen yet, or so long.
     void wait_for_any(std::chrono::nanoseconds longest);
     bool knows(nb::handle function) const { return known_.contains(function.ptr()); }

@@ -224,11 +224,17 @@ class WorkerProcess {
         }
         ByteWriter writer;
         Tail tail;
-        write_value(writer, result, [&](ByteWriter& to, const std::byte* data, std::size_t bytes, nb::object holder) {
+        const PutBuffer put = [&](ByteWriter& to, const std::byte* data, std::size_t bytes, nb::object holder) {
             to.put(BufferWay::tail);
             to.put(static_cast<std::uint64_t>(bytes));
             tail.push_back({data, bytes, std::move(holder)});
-        });
+        };
+        try {
+            write_value(writer, result, put);
+        } catch (nb::python_error& error) {
+            imported("penstock.interpreters", "note_result")(error.value(), result);
+            throw;
+        }
         tell(slot, Outcome::value, writer.data(), writer.size(), tail);
     }
 

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 
 #include "machine/said_by.hpp"
@@ -108,9 +109,12 @@ bool Outlet::has_reader() const noexcept {
 }
 
 void AnySetting::require_within(double value) const {
-    if (value >= limits_.least && value <= limits_.most) return;
-    throw UsageError("setting '" + name() + "' cannot be " + std::to_string(value) + ": it goes from " +
-                     std::to_string(limits_.least) + " to " + std::to_string(limits_.most) +
+    const auto [least, most] = std::pair(limits_.least, limits_.most);
+    if (value >= least && value <= most) return;
+    const std::string range = std::isinf(most)    ? "it is " + trace::exact(least) + " or more"
+                              : std::isinf(least) ? "it is " + trace::exact(most) + " or less"
+                                                  : "it goes from " + trace::exact(least) + " to " + trace::exact(most);
+    throw UsageError("setting '" + name() + "' cannot be " + trace::exact(value) + ": " + range +
                      (limits_.unit.empty() ? "" : " " + limits_.unit));
 }
 

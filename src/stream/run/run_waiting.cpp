@@ -295,7 +295,8 @@ std::string RunCore::report() {
             std::size_t unread = 0;
             for (const auto& inlet : station->inlets) unread += inlet->waiting.load(std::memory_order_relaxed);
             text << "  '" << station->name() << "' is the program's own end"
-                 << (unread != 0 ? ", which has not read what waits there" : "") << '\n';
+                 << (unread != 0 ? ", which has not read what waits there: read to the end, or stop the run" : "")
+                 << '\n';
             continue;
         }
         text << "  '" << station->name() << "'";
