@@ -9,7 +9,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Self
 
 from rich.console import Console, Group
@@ -54,6 +54,7 @@ class Shown(View):
         self._before: dict[str, Any] | None = None
         self._now: dict[str, Any] | None = None
         self._live: Live | None = None
+        self._saying = Lock()
         self._pressed: Callable[[float], str] | None = None
         self._said = ""
         self._settings: Any = None
@@ -72,10 +73,16 @@ class Shown(View):
         self._before, self._now = self._now, json.loads(self._run.run.json())
         if self._live is None:
             self._live = self.enter_context(_live_above_which_is_printed())
+            self.callback(self._hide)  # before its console closes, to which another thread may say something just then
         self._live.update(self._figures(self._live.console.height), refresh=True)
 
     def say(self, text: str) -> None:
-        (paper(stderr=True) if self._live is None else self._live.console).print(text, soft_wrap=True)
+        with self._saying:
+            (paper(stderr=True) if self._live is None else self._live.console).print(text, soft_wrap=True)
+
+    def _hide(self) -> None:
+        with self._saying:
+            self._live = None
 
     def leave(self) -> None:
         if self._live is not None:
