@@ -31,13 +31,14 @@ struct Look {
     const char* label;  // class of the text on it
 };
 
-constexpr std::array<Look, 8> looks{{{"#2f6fb5", "on-dark"},     // application
+constexpr std::array<Look, 9> looks{{{"#2f6fb5", "on-dark"},     // application
                                      {"#c97a10", "on-light"},    // runtime
                                      {"#c23b3b", "on-dark"},     // queue stall
                                      {"#8a8f98", "on-light"},    // wait
                                      {"#237a5e", "on-dark"},     // helping
                                      {"#237a5e", "on-dark"},     // compute
-                                     {"#c97a10", "on-light"},    // transfer and library
+                                     {"#7a5cc2", "on-dark"},     // transfer
+                                     {"#c97a10", "on-light"},    // library
                                      {"#8a8f98", "on-light"}}};  // idle
 
 Look look(Part part) noexcept { return looks[static_cast<std::size_t>(part)]; }

@@ -30,6 +30,7 @@ Sampled calls(const InitiatorTotals& t) { return {t.calls, t.sampled_calls, t.sa
 Sampled waits(const InitiatorTotals& t) { return {t.waits, t.sampled_waits, t.sampled_wait_ticks}; }
 Sampled helped(const InitiatorTotals& t) { return {t.helped + t.inlined, t.help_sampled, t.help_ticks_sampled}; }
 Sampled bodies(const TargetTotals& t) { return {t.tasks, t.sampled_tasks, t.sampled_compute_ticks}; }
+Sampled copies(const TargetTotals& t) { return {t.tasks, t.sampled_tasks, t.sampled_transfer_ticks}; }
 
 /// Lets the bar have the measured part, then the estimates, then the remainder, so that they fill its wall time
 /// exactly.
@@ -73,16 +74,18 @@ void fill_initiator(Bar& bar, const InitiatorTotals& totals, const InitiatorTota
 
 void fill_target(Bar& bar, const TargetTotals& totals, const TargetTotals& history) {
     bar.samples = totals.sampled_tasks;
-    fill(bar, Part::idle, totals.idle_ticks, {{Part::compute, estimate(bodies(totals), bodies(history))}},
+    fill(bar, Part::idle, totals.idle_ticks,
+         {{Part::compute, estimate(bodies(totals), bodies(history))},
+          {Part::transfer, estimate(copies(totals), copies(history))}},
          Part::library);
 }
 
 }  // namespace
 
 std::string_view word(Part part) noexcept {
-    static constexpr std::array<std::string_view, 8> words{"application",          "runtime", "queue stall",
-                                                           "synchronisation wait", "helping", "compute",
-                                                           "transfer and library", "idle"};
+    static constexpr std::array<std::string_view, 9> words{
+        "application", "runtime", "queue stall", "synchronisation wait", "helping", "compute",
+        "transfer",    "library", "idle"};
     return words[static_cast<std::size_t>(part)];
 }
 

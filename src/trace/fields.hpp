@@ -34,6 +34,7 @@ void each_target_field(A& a, B& b, Visit visit) {
     visit("failed", a.failed, b.failed);
     visit("sampled_tasks", a.sampled_tasks, b.sampled_tasks);
     visit("sampled_compute_ticks", a.sampled_compute_ticks, b.sampled_compute_ticks);
+    visit("sampled_transfer_ticks", a.sampled_transfer_ticks, b.sampled_transfer_ticks);
     visit("staged_bytes", a.staged_bytes, b.staged_bytes);
     visit("prefetched_bytes", a.prefetched_bytes, b.prefetched_bytes);
     visit("prefetched_tasks", a.prefetched_tasks, b.prefetched_tasks);

@@ -18,13 +18,14 @@ void named_procedure(std::span<const int> x, std::span<int> y) {
 }
 
 struct Sums {
-    std::uint64_t calls = 0, done = 0, failed = 0, staged = 0;
+    std::uint64_t calls = 0, done = 0, failed = 0, staged = 0, stalls = 0;
 };
 Sums sums_of(const trace::Snapshot& snapshot) {
     Sums sums;
     for (const auto& [key, entry] : snapshot.tracks()) {
         if (const auto* initiator = std::get_if<trace::InitiatorTotals>(&entry.totals)) {
             sums.calls += initiator->calls;
+            sums.stalls += initiator->stalls;
             sums.done += initiator->helped + initiator->inlined;
         } else {
             const auto& target = std::get<trace::TargetTotals>(entry.totals);
@@ -98,6 +99,115 @@ TEST(MachineTrace, has_a_timeline_with_every_task_under_its_name) {
     EXPECT_NE(text.find("target 0"), std::string::npos);
     EXPECT_NE(text.find("thread 0"), std::string::npos);
     EXPECT_NO_THROW(penstock::test::JsonReader::read(text));
+}
+
+/// The events of a kind in a machine's timeline, in the order of their tracks.
+std::vector<penstock::test::Json> events_of(const Machine& machine, const std::string& kind) {
+    std::vector<penstock::test::Json> found;
+    const auto all = penstock::test::JsonReader::read(machine.timeline_json());
+    for (const auto& event : all["traceEvents"].list)
+        if (event["ph"].text == "X" && event["cat"].text == kind) found.push_back(event);
+    return found;
+}
+double begin_of(const penstock::test::Json& event) { return event["ts"].number; }
+double end_of(const penstock::test::Json& event) { return event["ts"].number + event["dur"].number; }
+
+TEST(MachineTrace, has_a_timeline_that_says_when_each_task_was_issued) {
+    for (const auto distribution : {Distribution::balanced, Distribution::round_robin}) {
+        auto options = with_targets(1);
+        options.distribution = distribution;
+        Machine machine(options);
+        machine.start_timeline();
+        for (int i = 0; i < 500; ++i) machine.call([] {});
+        machine.barrier();
+        machine.stop_timeline();
+        const auto tasks = events_of(machine, "task");
+        ASSERT_EQ(tasks.size(), 500u);
+        for (const auto& task : tasks) {
+            ASSERT_TRUE(task["args"].has("issued_us"));
+            EXPECT_LE(task["args"]["issued_us"].number, begin_of(task));
+        }
+    }
+}
+
+TEST(MachineTrace, has_a_timeline_with_copies_inside_the_task_that_they_are_for) {
+    Machine machine(with_targets(1));
+    std::vector<int> x(4096), y(4096);
+    machine.start_timeline();
+    for (int i = 0; i < 20; ++i) machine.on(0).call<named_procedure>(staged(in(x)), staged(out(y)));
+    machine.finish();
+    machine.stop_timeline();
+    const auto tasks = events_of(machine, "task"), in = events_of(machine, "fetch"),
+               back = events_of(machine, "write-back");
+    ASSERT_EQ(tasks.size(), 20u);
+    ASSERT_EQ(in.size(), 20u);
+    ASSERT_EQ(back.size(), 20u);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        EXPECT_EQ(in[i]["args"]["bytes_in"].number, 4096 * sizeof(int));
+        EXPECT_EQ(back[i]["args"]["bytes_out"].number, 4096 * sizeof(int));
+        EXPECT_EQ(in[i]["args"]["id"].number, tasks[i]["args"]["id"].number);
+        EXPECT_LE(begin_of(tasks[i]), begin_of(in[i]) + 0.001);  // microseconds, rounded to nanoseconds
+        EXPECT_LE(end_of(in[i]), begin_of(back[i]) + 0.001);
+        EXPECT_LE(end_of(back[i]), end_of(tasks[i]) + 0.001);
+    }
+}
+
+TEST(MachineTrace, has_a_timeline_with_fetches_ahead_before_the_task_that_they_are_for) {
+    auto options = with_targets(1);
+    options.prefetch = Prefetch::always;
+    Machine machine(options);
+    std::vector<int> x(4096), y(4096);
+    Gate gate;
+    machine.on(0).call(boxed([&] { gate.wait(); }));
+    machine.start_timeline();
+    for (int i = 0; i < 10; ++i) machine.on(0).call<named_procedure>(in(x), out(y));
+    gate.open();
+    machine.finish();
+    machine.stop_timeline();
+    std::vector<penstock::test::Json> tasks;
+    for (auto& task : events_of(machine, "task"))
+        if (task["name"].text.find("named_procedure") != std::string::npos) tasks.push_back(task);
+    const auto fetches = events_of(machine, "fetch");
+    ASSERT_EQ(tasks.size(), 10u);
+    ASSERT_GE(fetches.size(), 9u);  // of all but the first, whose turn comes at once
+    for (std::size_t i = 1; i < tasks.size(); ++i)
+        EXPECT_LE(end_of(fetches[fetches.size() - tasks.size() + i]), begin_of(tasks[i]) + 0.001);
+}
+
+TEST(MachineTrace, has_a_timeline_with_stalls_and_with_idle_targets) {
+    auto options = with_targets(1);
+    options.depth = 1;
+    options.when_full = WhenFull::wait;
+    Machine machine(options);
+    machine.start_timeline();
+    Gate gate;
+    machine.on(0).call(boxed([&] { gate.wait(); }));
+    std::thread opener([&] {
+        EXPECT_TRUE(eventually([&] { return sums_of(machine.snapshot()).stalls != 0; }));
+        gate.open();
+    });
+    machine.on(0).call([] {});  // the lane has no room before the gate opens
+    opener.join();
+    machine.finish();
+    const auto idles = [&] {
+        std::uint64_t periods = 0;
+        const auto snapshot = machine.snapshot();
+        for (const auto& [key, entry] : snapshot.tracks())
+            if (const auto* target = std::get_if<trace::TargetTotals>(&entry.totals)) periods += target->idle_periods;
+        return periods;
+    };
+    EXPECT_TRUE(eventually([&] { return idles() != 0; }));
+    machine.on(0).call([] {}).wait();  // which ends the period
+    machine.stop_timeline();
+    const auto tasks = events_of(machine, "task"), stalls = events_of(machine, "stall"),
+               idle = events_of(machine, "idle");
+    ASSERT_EQ(stalls.size(), 1u);
+    EXPECT_LE(begin_of(stalls[0]), end_of(tasks[0]) + 0.001);  // it began while the first task waited for the gate
+    EXPECT_GE(end_of(stalls[0]), begin_of(stalls[0]));
+    ASSERT_GE(idle.size(), 1u);
+    for (const auto& period : idle)
+        for (const auto& task : tasks)
+            EXPECT_TRUE(end_of(period) <= begin_of(task) + 0.001 || begin_of(period) + 0.001 >= end_of(task));
 }
 
 TEST(MachineTrace, may_be_read_while_tasks_run) {

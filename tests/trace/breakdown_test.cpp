@@ -78,19 +78,21 @@ TEST(Breakdown, an_initiators_time_is_the_sampled_means_times_the_exact_counts) 
     expect_shares_fill_the_wall(bar);
 }
 
-TEST(Breakdown, a_targets_time_is_compute_idle_and_the_rest) {
+TEST(Breakdown, a_targets_time_is_compute_transfer_idle_and_the_rest) {
     TargetCounters counters;
     counters.tasks.add(640);
     counters.sampled_tasks.add(10);
     counters.sampled_compute_ticks.add(1000);  // 100 a task: 64,000
+    counters.sampled_transfer_ticks.add(50);   // 5 a task: 3,200
     counters.idle_ticks.add(26'000);
     Snapshot snapshot(100'000, half_nanosecond);
     snapshot.add(target(3), counters);
     const Bar bar = Breakdown(snapshot).bars().at(0);
     EXPECT_EQ(ticks(bar, Part::compute), 64'000u);
     EXPECT_EQ(ticks(bar, Part::idle), 26'000u);
-    EXPECT_EQ(ticks(bar, Part::library), 10'000u);
-    EXPECT_DOUBLE_EQ(bar.shares.at(1).percent, 10);
+    EXPECT_EQ(ticks(bar, Part::transfer), 3'200u);
+    EXPECT_EQ(ticks(bar, Part::library), 6'800u);
+    EXPECT_DOUBLE_EQ(bar.shares.at(1).percent, 3.2);
     expect_shares_fill_the_wall(bar);
 }
 

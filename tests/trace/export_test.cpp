@@ -31,6 +31,7 @@ Breakdown sample_breakdown(const std::string& name = "main") {
     running.tasks.add(100);
     running.sampled_tasks.add(2);
     running.sampled_compute_ticks.add(120);
+    running.sampled_transfer_ticks.add(20);
     running.idle_ticks.add(1000);
     Snapshot snapshot(10'000, 100.0);
     snapshot.add({Role::initiator, 0, name, 0, 0}, issuing);
@@ -48,10 +49,10 @@ TEST(Table, shows_time_and_percent_of_each_part) {
               "0 s  0.0  "
               "  100\n"
               "\n"
-              "target       wall  compute     %  transfer and library     %    idle     %  tasks\n"
-              "target 0  1.00 ms   600 us  60.0                300 us  30.0  100 us  10.0    100\n"
-              "target 1  1.00 ms   600 us  60.0                300 us  30.0  100 us  10.0    100\n"
-              "all       2.00 ms  1.20 ms  60.0                600 us  30.0  200 us  10.0    200\n");
+              "target       wall  compute     %  transfer     %  library     %    idle     %  tasks\n"
+              "target 0  1.00 ms   600 us  60.0    100 us  10.0   200 us  20.0  100 us  10.0    100\n"
+              "target 1  1.00 ms   600 us  60.0    100 us  10.0   200 us  20.0  100 us  10.0    100\n"
+              "all       2.00 ms  1.20 ms  60.0    200 us  10.0   400 us  20.0  200 us  10.0    200\n");
 }
 
 TEST(Table, keeps_a_line_a_track_whatever_the_name_holds) {
@@ -74,7 +75,8 @@ TEST(BreakdownJson, holds_shares_and_counts_of_each_track) {
     EXPECT_FALSE(tracks[0]["scaled"].boolean);
     EXPECT_EQ(tracks[2]["role"].text, "target");
     EXPECT_EQ(tracks[2]["id"].number, 1);
-    EXPECT_DOUBLE_EQ(tracks[2]["shares"]["transfer_and_library"]["percent"].number, 30);
+    EXPECT_DOUBLE_EQ(tracks[2]["shares"]["transfer"]["percent"].number, 10);
+    EXPECT_DOUBLE_EQ(tracks[2]["shares"]["library"]["percent"].number, 20);
     EXPECT_EQ(tracks[2]["samples"].number, 2);
 }
 

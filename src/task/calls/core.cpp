@@ -402,7 +402,11 @@ std::string Core::waiting_report() {
 
 void Core::start_timeline(std::size_t events) {
     const std::lock_guard lock(mutex_);
-    each_initiator([&](Initiator& initiator) { initiator.timeline_.start(events); });
+    recorded_since_.store(Clock::ticks(), std::memory_order_relaxed);
+    each_initiator([&](Initiator& initiator) {
+        initiator.timeline_.start(events);
+        initiator.until_sample_.store(1, std::memory_order_relaxed);  // its next call is timed
+    });
     timeline_events_ = events;
     board_.timeline.store(1, std::memory_order_relaxed);
 }

@@ -87,6 +87,8 @@ class Core : public std::enable_shared_from_this<Core> {
     /// Of all threads, also of those that come later.
     void start_timeline(std::size_t events);
     void stop_timeline();
+    /// Tick at which the latest timeline was started.
+    std::uint64_t recorded_since() const noexcept { return recorded_since_.load(std::memory_order_relaxed); }
     /// Names of what is not a task; their ids follow those of the entries.
     static constexpr std::uint32_t first_timeline_id = 65'536;
     std::uint32_t timeline_id(const std::string& name);
@@ -170,6 +172,7 @@ class Core : public std::enable_shared_from_this<Core> {
     Initiator* shared_ = nullptr;
     std::vector<Failure> unclaimed_;
     std::shared_ptr<SharedHeap> heap_;
+    std::atomic<std::uint64_t> recorded_since_{0};
     std::size_t timeline_events_ = 0;  ///< of the timeline under way; 0: none
     std::vector<std::string> timeline_names_;
 };

@@ -289,13 +289,17 @@ void Initiator::close_urgent_rings(Scope& scope) noexcept {
 // ---- samples ----
 
 std::uint64_t Initiator::start_sample() noexcept {
-    until_sample_.store(trace::tasks_a_sample, std::memory_order_relaxed);
+    const bool recorded = timeline_.enabled();
+    until_sample_.store(recorded ? 1 : trace::tasks_a_sample, std::memory_order_relaxed);
     if (shared_) return 0;
     sample_spoilt_ = false;
-    return Clock::ticks();
+    const std::uint64_t begin = Clock::ticks();
+    issued_ = recorded ? begin : 0;
+    return begin;
 }
 
 void Initiator::end_sample(std::uint64_t begin) noexcept {
+    issued_ = 0;
     if (sample_spoilt_) return;  // a stall, a task that ran inside the call: these are counted elsewhere
     counters_.sampled_calls.add();
     counters_.sampled_call_ticks.add(Clock::ticks() - begin);

@@ -44,6 +44,25 @@ Ring::Ring(std::uint32_t index, std::uint32_t capacity, bool shared) : index_(in
     extensions_ = own_extensions_.get();
 }
 
+void Ring::note_issued(const TaskRecord& record, std::uint64_t tick) noexcept {
+    if (own_issued_ == nullptr) {
+        if (capacity_ == 0) return;
+        own_issued_.reset(new (std::nothrow) std::atomic<std::uint64_t>[capacity_]());
+        if (own_issued_ == nullptr) return;  // then it is not known
+        issued_.store(own_issued_.get(), std::memory_order_release);
+    }
+    own_issued_[static_cast<std::size_t>(&record - slots_)].store(tick, std::memory_order_relaxed);
+}
+
+std::uint64_t Ring::take_issued(const TaskPayload& payload) noexcept {
+    auto* const issued = issued_.load(std::memory_order_acquire);
+    if (issued == nullptr) return 0;
+    const auto* const record = reinterpret_cast<const std::byte*>(&payload);
+    const auto* const first = reinterpret_cast<const std::byte*>(slots_);
+    if (record < first || record >= first + capacity_ * sizeof(TaskRecord)) return 0;  // it ran inside its call
+    return issued[static_cast<std::size_t>(record - first) / sizeof(TaskRecord)].exchange(0, std::memory_order_relaxed);
+}
+
 Ring& Ring::acquire(Kind kind, std::uint32_t capacity, std::uint32_t claimants, Initiator& owner, Doorbell& owner_bell,
                     int only_target, OffloadBackend* seen_by, Initiation initiation) {
     auto& all = directory;

@@ -28,13 +28,15 @@ std::string name_of(const Entry& entry) noexcept {
 class Runner::Inside {
   public:
     explicit Inside(Runner& runner, Ring* ring = nullptr, std::uint64_t number = 0) noexcept
-        : task{ring, number, nullptr, runner.innermost_}, runner_(runner),
-          outer_(runner.self_.enter_task(runner.core_.standing_options())) {
+        : task{ring, number, nullptr, runner.innermost_}, runner_(runner), timed_entry_(runner.timed_entry_),
+          copy_ticks_(runner.copy_ticks_), outer_(runner.self_.enter_task(runner.core_.standing_options())) {
         ++runner.depth_;
         runner.innermost_ = &task;
         if (runner.core_.board().timeline.load(std::memory_order_relaxed) != 0) runner.until_sample_ = 1;
     }
     ~Inside() {
+        runner_.timed_entry_ = timed_entry_;
+        runner_.copy_ticks_ = copy_ticks_;
         runner_.innermost_ = task.outer;
         if (--runner_.depth_ == 0) runner_.running_.store(0, std::memory_order_relaxed);
         runner_.self_.leave_task(outer_);
@@ -46,6 +48,8 @@ class Runner::Inside {
 
   private:
     Runner& runner_;
+    std::uint32_t timed_entry_;  ///< of the task around it
+    std::uint64_t copy_ticks_;
     Initiator::Interrupted outer_;
 };
 
@@ -59,7 +63,7 @@ class Runner::Inside {
         return notice;
     }
     if (depth_ == 1) running_.store(payload.entry, std::memory_order_relaxed);
-    const std::uint64_t begin = --until_sample_ == 0 ? start_sample() : 0;
+    const std::uint64_t begin = --until_sample_ == 0 ? start_sample(payload) : 0;
     try {
         entry.run(arguments, store_);
     } catch (...) {
@@ -418,16 +422,42 @@ void Runner::look_at_watched(std::size_t most) noexcept {
     ring.fail(verdict->failure_of(number, entry, target_));
 }
 
-[[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample() noexcept {
+[[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample(const TaskPayload& payload) noexcept {
     until_sample_ = core_.board().timeline.load(std::memory_order_relaxed) != 0 ? 1 : trace::tasks_a_sample;
+    timed_entry_ = payload.entry;
+    copy_ticks_ = 0;
+    store_.observe(this);
     return Clock::ticks();
 }
 
+[[gnu::noinline, gnu::cold]] void Runner::copied(bool back, std::uint64_t begin, std::uint64_t end,
+                                                 std::size_t bytes) noexcept {
+    copy_ticks_ += end - begin;
+    if (!self_.timeline().enabled()) return;
+    trace::Event event{.begin = begin, .end = end, .id = timed_entry_};
+    event.kind = back ? trace::EventKind::write_back : trace::EventKind::fetch;
+    event.target = self_.track();
+    (back ? event.bytes_out : event.bytes_in) = bytes;
+    self_.timeline().record(event);
+}
+
+[[gnu::noinline, gnu::cold]] void Runner::note_fetched(std::uint64_t begin, std::uint32_t entry,
+                                                       std::size_t bytes) noexcept {
+    self_.timeline().record({.begin = begin,
+                             .end = Clock::ticks(),
+                             .id = entry,
+                             .kind = trace::EventKind::fetch,
+                             .target = self_.track(),
+                             .bytes_in = bytes});
+}
+
 [[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload,
-                                                     std::byte* extension, const Ring& ring) noexcept {
+                                                     std::byte* extension, Ring& ring) noexcept {
     const auto end = Clock::ticks();
+    if (until_sample_ != 1) store_.observe(nullptr);
     counters_.sampled_tasks.add();
-    counters_.sampled_compute_ticks.add(end - begin);
+    counters_.sampled_compute_ticks.add(end - begin - copy_ticks_);
+    counters_.sampled_transfer_ticks.add(copy_ticks_);
     static const double ticks_worth = worth_a_claim / Clock::nanoseconds_per_tick();
     task_ticks_ += (static_cast<double>(end - begin) - task_ticks_) / 4;
     least_claimed_ = static_cast<std::uint32_t>(std::clamp(ticks_worth / task_ticks_, 1.0, 16.0));
@@ -439,7 +469,9 @@ void Runner::look_at_watched(std::size_t most) noexcept {
     trace::Event event{.begin = begin, .end = end, .id = payload.entry, .kind = trace::EventKind::task};
     event.issuer = ring.owner().track();
     event.target = self_.track();
-    if ((payload.flags & TaskPayload::boxed) == 0) {  // a box is gone by now
+    event.issued = ring.take_issued(payload);
+    if (event.issued < core_.recorded_since()) event.issued = 0;  // of an earlier recording
+    if ((payload.flags & TaskPayload::boxed) == 0) {              // a box is gone by now
         std::array<ArgumentBlock, Entry::max_blocks> blocks;
         const PackedArguments arguments{const_cast<std::byte*>(payload.line), extension, false};
         const auto count = entry_of(payload.entry).describe(arguments, blocks.data());

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/entry.hpp"
 #include "penstock/detail/task/initiator.hpp"
 #include "penstock/detail/task/local_store.hpp"
@@ -29,7 +30,7 @@ namespace penstock {
 struct Replay;
 struct ReplayStep;
 
-class Runner {
+class Runner final : private CopyObserver {
   public:
     /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
     Runner(Initiator& self, int target, std::size_t store_bytes, const MachineOptions& options) noexcept
@@ -103,8 +104,11 @@ class Runner {
 
     /// Fetches the arguments of the task that will run after the one that is about to.
     void prefetch(const TaskPayload& next, Extension* extension) noexcept {
+        const std::uint64_t begin = self_.timeline().enabled() ? Clock::ticks() : 0;
         const auto bytes = prefetcher_.next(next, extension->bytes);
         if (bytes == 0) return;
+        if (begin != 0) [[unlikely]]
+            note_fetched(begin, next.entry, bytes);
         counters_.prefetched_bytes.add(bytes);
         counters_.prefetched_tasks.add();
         fits_ = static_cast<std::uint32_t>(
@@ -174,8 +178,12 @@ class Runner {
     DependentNode* take_several(ReadyQueue& queue) noexcept;
     void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments,
                    std::uint64_t number) noexcept;
-    std::uint64_t start_sample() noexcept;
-    void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, const Ring& ring) noexcept;
+    std::uint64_t start_sample(const TaskPayload& payload) noexcept;
+    void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, Ring& ring) noexcept;
+    /// Of a task that is timed: its arguments were copied into the local store, or back.
+    void copied(bool back, std::uint64_t begin, std::uint64_t end, std::size_t bytes) noexcept override;
+    /// The arguments of a task that comes later were asked for.
+    void note_fetched(std::uint64_t begin, std::uint32_t entry, std::size_t bytes) noexcept;
     void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;
     void skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
 
@@ -187,6 +195,8 @@ class Runner {
     std::uint32_t depth_ = 0;
     std::atomic<std::uint32_t> running_{0};
     std::uint32_t until_sample_ = 1;
+    std::uint32_t timed_entry_ = 0;  ///< of the task that is timed now
+    std::uint64_t copy_ticks_ = 0;   ///< spent on its copies
     std::uint32_t least_claimed_ = 1;
     double task_ticks_ = 0;  ///< of the tasks that were sampled, the later ones counting more
     LocalStore store_;

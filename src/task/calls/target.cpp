@@ -272,6 +272,9 @@ void Target::idle() {
     counters.parks.add(waiter_.parks() - parks);
     const auto end = Clock::ticks();
     counters.idle_ticks.end(end);
+    if (initiator_->timeline().enabled())
+        initiator_->timeline().record(
+            {.begin = begin, .end = end, .kind = trace::EventKind::idle, .target = initiator_->track()});
     expect_gap_like(std::chrono::nanoseconds(static_cast<std::int64_t>(Clock::nanoseconds(end - begin))));
     woken_ = true;
 }

@@ -145,9 +145,13 @@ void Initiator::wait_watched(Poll&& poll, WaitReason reason) {
 void Initiator::wait_for_room(const std::function<bool()>& found, WaitReason reason) {
     counters_.stalls.add();
     sample_spoilt_ = true;
-    counters_.stall_ticks.begin(Clock::ticks());
+    const auto begin = Clock::ticks();
+    counters_.stall_ticks.begin(begin);
     wait_watched(found, reason);
-    counters_.stall_ticks.end(Clock::ticks());
+    const auto end = Clock::ticks();
+    counters_.stall_ticks.end(end);
+    if (timeline_.enabled())
+        timeline_.record({.begin = begin, .end = end, .kind = trace::EventKind::stall, .issuer = track_});
 }
 
 /// Waits for all tasks of the machine.

@@ -268,7 +268,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
                                            const Stored&... stored);
 
     template <class Pack, class... Stored>
-    static void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept;
+    void fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept;
     template <class Pack>
     static void fill_box(std::uint32_t entry, TaskPayload& payload, typename Pack::Box* box) noexcept;
 
@@ -386,6 +386,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     Ring* immediate_ = nullptr;
     std::uint64_t immediate_runs_ = 0;
     bool sample_spoilt_ = false;
+    std::uint64_t issued_ = 0;  ///< while a timeline is on: when the call began that is being made
     mutable std::recursive_mutex sharing_;
     std::atomic<bool> waiting_{false};  ///< its thread is inside a barrier or a wait
     bool abandoned_ = false;            ///< its thread has ended (under the machine's lock)

@@ -32,6 +32,7 @@ Handle Initiator::issue(const CallOptions& options, F&& function, std::index_seq
     constexpr std::string_view name = Site::Registered::entry.name;
     Call::check(name, arguments...);
     const auto alone = this->alone();
+    issued_ = 0;  // such calls are not timed
     const Exchanged<const CallOptions*> asked(asked_, &options);
     const int target = route(options, procedure::home_of(arguments...));
     return place_bound<Call, true>(Site::Registered::number, target, std::move(function),
@@ -152,6 +153,7 @@ template <class Pack, class Predecessors, class... Stored>
 Handle Initiator::place_dependent(std::uint32_t entry, DependentGroup* group, int target, Predecessors& predecessors,
                                   Stored&&... stored) {
     const auto alone = this->alone();
+    issued_ = 0;  // such calls are not timed
     std::unique_ptr<typename Pack::Box> box;
     const bool packed = Pack::fits(stored...);
     if (!packed) [[unlikely]]
@@ -178,6 +180,8 @@ template <class Pack, class... Stored>
 void Initiator::fill(std::uint32_t entry, TaskRecord& record, Ring& ring, const Stored&... stored) noexcept {
     record.payload.entry = entry;
     record.payload.flags = 0;
+    if (issued_ != 0) [[unlikely]]
+        ring.note_issued(record, issued_);
     [[maybe_unused]] Extension* extension = nullptr;
     if constexpr (Pack::layout.extended) extension = &ring.extensions()[&record - ring.slots()];
     Pack::store(record.payload, extension, stored...);

@@ -103,8 +103,9 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
             size_ = stored.value.size();
             buffer_ = reinterpret_cast<Value*>(store.allocate(size_ * sizeof(Value)));
             if constexpr (access != Access::out) {
+                const std::uint64_t begin = store.copies();
                 copy<true>(stored.value, buffer_);
-                store.count_staged(size_ * sizeof(Value));
+                store.copied(false, begin, size_ * sizeof(Value));
             }
             store_ = &store;
         }
@@ -132,8 +133,9 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
 
     void write_back() {
         if constexpr (copies && access != Access::in) {
+            const std::uint64_t begin = store_->copies();
             copy<false>(stored_.value, buffer_);
-            store_->count_staged(size_ * sizeof(Value));
+            store_->copied(true, begin, size_ * sizeof(Value));
         }
     }
 

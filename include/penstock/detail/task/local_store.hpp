@@ -7,9 +7,19 @@
 #include <memory>
 #include <vector>
 
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/trace/counters.hpp"
 
 namespace penstock {
+
+/// Who wants to know when arguments were copied into a local store and back.
+class CopyObserver {
+  public:
+    virtual void copied(bool back, std::uint64_t begin, std::uint64_t end, std::size_t bytes) noexcept = 0;
+
+  protected:
+    ~CopyObserver() = default;
+};
 
 /// Used by one thread. Memory is taken at the first use. What does not fit comes from the heap, at the heap's cost.
 class LocalStore {
@@ -39,8 +49,14 @@ class LocalStore {
     std::byte* allocate(std::size_t bytes);
     /// Where bytes copied in or out are counted, for the trace.
     void count_in(trace::TargetCounters& counters) noexcept { counters_ = &counters; }
-    void count_staged(std::size_t bytes) noexcept {
+    /// Who is told of copies from now on; null: nobody, and no copy is timed.
+    void observe(CopyObserver* observer) noexcept { observer_ = observer; }
+    /// Before a copy into the store or back. What it gives is for copied().
+    std::uint64_t copies() const noexcept { return observer_ == nullptr ? 0 : Clock::ticks(); }
+    /// After it.
+    void copied(bool back, std::uint64_t begin, std::size_t bytes) noexcept {
         if (counters_ != nullptr) counters_->staged_bytes.add(bytes);
+        if (begin != 0 && observer_ != nullptr) observer_->copied(back, begin, Clock::ticks(), bytes);
     }
 
     /// Frees what was allocated since its construction.
@@ -67,6 +83,7 @@ class LocalStore {
     std::uint64_t incarnation_ = 0;
     std::size_t used_ = 0;
     trace::TargetCounters* counters_ = nullptr;
+    CopyObserver* observer_ = nullptr;
     std::unique_ptr<std::byte[]> memory_;
     std::byte* base_ = nullptr;
     std::vector<std::unique_ptr<std::byte[]>> heap_;

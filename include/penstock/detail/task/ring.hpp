@@ -78,6 +78,10 @@ class Ring {
     DependentNote& note(std::uint64_t number) const noexcept {
         return notes_[static_cast<std::uint32_t>(number - 1) & (capacity_ - 1)];
     }
+    /// While a timeline is on: when the task in this slot was issued. The owner notes it before it publishes the record;
+    /// whoever runs the task takes it before completing it, so the two never meet. 0: not known.
+    void note_issued(const TaskRecord& record, std::uint64_t tick) noexcept;
+    std::uint64_t take_issued(const TaskPayload& payload) noexcept;
     /// What issued these dependent tasks. Set by the owner while the ring is empty.
     Scope* scope() const noexcept { return scope_; }
     void set_scope(Scope* scope) noexcept { scope_ = scope; }
@@ -214,6 +218,8 @@ class Ring {
     std::unique_ptr<PendingRing<TaskPayload>::ReturnedType[]> returned_;
     std::unique_ptr<DependentNode[]> nodes_;
     std::unique_ptr<DependentNote[]> notes_;
+    std::unique_ptr<std::atomic<std::uint64_t>[]> own_issued_;  ///< the owner's; made when first needed
+    std::atomic<std::atomic<std::uint64_t>*> issued_{nullptr};  ///< the same, for whoever runs tasks
     Scope* scope_ = nullptr;
     std::uint32_t claimants_ = 0;
     bool in_use_ = false;  ///< under the directory's lock

@@ -89,15 +89,17 @@ struct InitiatorFields {
     Count help_sampled{};        ///< how many of these were timed
 };
 
-/// What one target counts; only its thread writes. What is neither computing nor idle is transfer and library.
+/// What one target counts; only its thread writes. What is neither computing, nor
+/// copies, nor idle is the library.
 template <class Count, class Ticks>
 struct TargetFields {
     Count tasks{};   ///< tasks that ran here, however they came
     Count pulled{};  ///< of these: fetched from an initiator's deque
     Count failed{};  ///< of these: ended by an exception
 
-    Count sampled_tasks{};          ///< tasks whose body was timed
-    Count sampled_compute_ticks{};  ///< ticks of these bodies
+    Count sampled_tasks{};           ///< tasks whose body was timed
+    Count sampled_compute_ticks{};   ///< ticks of these bodies, net of copies
+    Count sampled_transfer_ticks{};  ///< ticks of their copies into the local store and back
 
     Count staged_bytes{};      ///< bytes copied into the local store or back
     Count prefetched_bytes{};  ///< bytes asked for ahead of their task
