@@ -8,7 +8,7 @@ from paper.parts import Chart, Line, Picture, Run, Table
 
 PARTS = {
     "application_percent": "program", "runtime_percent": "runtime", "queue_stall_percent": "queue stall", "synchronisation_wait_percent": "waiting",
-    "helping_percent": "helping", "compute_percent": "compute", "transfer_and_library_percent": "transfer and library", "idle_percent": "idle",
+    "helping_percent": "helping", "compute_percent": "compute", "transfer_percent": "transfer", "library_percent": "library", "idle_percent": "idle",
 }  # fmt: skip
 
 

@@ -250,8 +250,8 @@ def share(figures: Figures, run: Run, role: str, part: str) -> str:
 def issuing(figures: Figures, coarse: Run, fine: Run) -> str:
     return (
         f" With these small blocks issuing takes {share(figures, fine, 'initiator', 'runtime')} of the initiator's time and "
-        f"{share(figures, fine, 'targets', 'transfer_and_library')} of the targets' goes to the library and to lines on their way; with the "
-        f"largest blocks {share(figures, coarse, 'initiator', 'runtime')} and {share(figures, coarse, 'targets', 'transfer_and_library')}."
+        f"{share(figures, fine, 'targets', 'library')} of the targets' goes to the library and to lines on their way; with the "
+        f"largest blocks {share(figures, coarse, 'initiator', 'runtime')} and {share(figures, coarse, 'targets', 'library')}."
     )
 
 

@@ -361,7 +361,7 @@ def test_the_gallery_is_measured_in_all_its_ways_and_says_where_the_time_went(tm
             )  # 16 x 16 numbers are one tile and one strip
         assert rows[f"{workers} workers, serial rows"]["speed_up"] == 1  # parts are compared with the same part
     shares = {part: value for part, value in rows["2 workers, targets"].items() if part.endswith("_percent")}
-    assert set(shares) == {"compute_percent", "transfer_and_library_percent", "idle_percent"} and sum(
+    assert set(shares) == {"compute_percent", "transfer_percent", "library_percent", "idle_percent"} and sum(
         shares.values()
     ) == pytest.approx(100, abs=1)
 
