@@ -93,16 +93,16 @@ TEST(BreakdownJson, of_nothing_is_an_empty_list) {
 
 TEST(Bars, are_well_formed_whatever_the_names_hold) {
     const auto elements = XmlReader::read(bars_svg(sample_breakdown(hostile), hostile));
-    // paper; legends of 5 and 3; 3 parts of the initiator that are not empty; 3 of each target
-    EXPECT_EQ(elements.at("rect"), 1 + 5 + 3 + 3 + 3 + 3);
+    // paper; legends of 5 and 4; 3 parts of the initiator that are not empty; 4 of each target
+    EXPECT_EQ(elements.at("rect"), 1 + 5 + 4 + 3 + 4 + 4);
     EXPECT_EQ(elements.at("svg"), 1);
 }
 
 TEST(Bars, are_as_wide_as_their_shares) {
     const std::string svg = bars_svg(sample_breakdown());
-    // 618 pixels of bar: 60 % compute, 30 % library, 10 % idle
+    // 618 pixels of bar: 60 % compute, 10 % transfer, 20 % library, 10 % idle
     EXPECT_NE(svg.find("width=\"370.80\""), std::string::npos);
-    EXPECT_NE(svg.find("width=\"185.40\""), std::string::npos);
+    EXPECT_NE(svg.find("width=\"123.60\""), std::string::npos);
     EXPECT_NE(svg.find("width=\"61.80\""), std::string::npos);
     EXPECT_NE(svg.find(">60 %</text>"), std::string::npos);
     EXPECT_NE(svg.find("prefers-color-scheme:dark"), std::string::npos);

@@ -112,7 +112,7 @@ def _section(section: Section, number: int) -> str:
 def _where_the_time_went(recorded: Recorded) -> list[str]:
     return [
         "<h3>Where the time went</h3>",
-        "<p>The last tagged run. Compute and helping are the bodies of tasks; runtime, transfer and library are what Penstock costs.</p>",
+        "<p>The last tagged run. Compute and helping are the bodies of tasks; runtime, transfer (copies into the local store and back) and library are what Penstock costs.</p>",
         f"<figure class='bars'>{_inline_svg(recorded.period.bars_svg(''))}</figure>",
     ]
 
