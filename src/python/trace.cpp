@@ -18,7 +18,7 @@ void bind_trace(nb::module_& module, nb::class_<PythonMachine>& machine) {
             nb::sig("def breakdown(self) -> dict[str, Any]"),
             "{'tracks': [{'role', 'id', 'name', 'wall_seconds', 'samples', 'scaled', 'shares': {part: {'seconds',\n"
             "'percent'}}, 'counts': {counter: n}}]}: for initiators application, runtime, queue stall, wait,\n"
-            "helping; for targets compute, transfer and library, idle. Estimates rest on `samples` timed tasks.")
+            "helping; for targets compute, transfer, library, idle. Estimates rest on `samples` timed tasks.")
         .def(
             "table", [](const Snapshot& period) { return trace::table(Breakdown(period)); },
             "The breakdown as a table for a terminal.")

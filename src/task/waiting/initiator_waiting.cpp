@@ -143,9 +143,9 @@ void Initiator::wait_watched(Poll&& poll, WaitReason reason) {
 }
 
 void Initiator::wait_for_room(const std::function<bool()>& found, WaitReason reason) {
+    const auto begin = Clock::ticks();
     counters_.stalls.add();
     sample_spoilt_ = true;
-    const auto begin = Clock::ticks();
     counters_.stall_ticks.begin(begin);
     wait_watched(found, reason);
     const auto end = Clock::ticks();

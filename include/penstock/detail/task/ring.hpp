@@ -78,8 +78,8 @@ class Ring {
     DependentNote& note(std::uint64_t number) const noexcept {
         return notes_[static_cast<std::uint32_t>(number - 1) & (capacity_ - 1)];
     }
-    /// While a timeline is on: when the task in this slot was issued. The owner notes it before it publishes the record;
-    /// whoever runs the task takes it before completing it, so the two never meet. 0: not known.
+    /// While a timeline is on: when the task in this slot was issued; 0: not known. The owner notes it before it
+    /// publishes the record, and whoever runs the task takes it before completing it, so the two never meet.
     void note_issued(const TaskRecord& record, std::uint64_t tick) noexcept;
     std::uint64_t take_issued(const TaskPayload& payload) noexcept;
     /// What issued these dependent tasks. Set by the owner while the ring is empty.

@@ -1,10 +1,11 @@
 // Where the time of each thread went, in the parts of the TPC paper: for an initiator application, runtime, queue
 // stall, synchronisation wait and helping; for a target compute, transfer, library, idle.
 //
-// Stalls and idle time are measured. Runtime, wait, helping, compute and transfer (copies into the local store and back)
-// are estimates: the mean of the sampled ones times the exact count, or, when the period holds no sample, the mean since
-// the track started. The remainder is the application's (initiator) or the library's (target). The parts of a track always add up to its wall time: when
-// the estimates exceed what the measured parts leave, they are scaled down and the bar says so.
+// Stalls and idle time are measured. Runtime, wait, helping, compute and transfer (copies into the local store and
+// back) are estimates: the mean of the sampled ones times the exact count, or, when the period holds no sample, the
+// mean since the track started. The remainder is the application's (initiator) or the library's (target). The parts of
+// a track always add up to its wall time: when the estimates exceed what the measured parts leave, they are scaled down
+// and the bar says so.
 #pragma once
 
 #include <cstdint>

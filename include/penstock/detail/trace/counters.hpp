@@ -89,8 +89,7 @@ struct InitiatorFields {
     Count help_sampled{};        ///< how many of these were timed
 };
 
-/// What one target counts; only its thread writes. What is neither computing, nor
-/// copies, nor idle is the library.
+/// What one target counts; only its thread writes. What is neither computing, nor copies, nor idle is the library's.
 template <class Count, class Ticks>
 struct TargetFields {
     Count tasks{};   ///< tasks that ran here, however they came
