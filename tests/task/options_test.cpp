@@ -95,6 +95,13 @@ TEST_F(Full, a_lane_refuses_when_the_user_chose_that_and_takes_tasks_again_after
     EXPECT_EQ(ran.load(), taken + 1);
 }
 
+TEST(NamedTarget, gets_its_tasks_in_order_also_those_that_its_lane_does_not_hold) {
+    auto options = with_targets(2);
+    options.depth = 4;
+    Machine machine(options);
+    expect_order_on_named_target(machine, 1);
+}
+
 TEST_F(Full, a_deque_holds_what_its_limit_says_and_then_refuses) {
     for (const std::size_t limit : {std::size_t{1}, std::size_t{16}, std::size_t{1000}}) {
         Gate local;

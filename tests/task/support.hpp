@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -92,6 +93,26 @@ std::string message_of(Body&& body) {
     }
     ADD_FAILURE() << "nothing was thrown";
     return {};
+}
+
+/// The calls of one thread to one named target, of which the lane holds a few and the deque the others, are run in the
+/// order in which they were made.
+inline void expect_order_on_named_target(penstock::Machine& machine, int target) {
+    constexpr int rounds = 100, calls = 200;
+    auto seen = machine.array<int>(2);  // the next number that is expected, and how often another came
+    seen[0] = seen[1] = 0;
+    for (int round = 0; round < rounds; ++round) {
+        for (int i = 0; i < calls; ++i)
+            machine.on(target).call(
+                [](std::span<int> next, int number) {
+                    next[1] += next[0] != number;
+                    next[0] = number + 1;
+                },
+                penstock::inout(seen), round * calls + i);
+        machine.barrier();
+    }
+    EXPECT_EQ(seen[0], rounds * calls);
+    EXPECT_EQ(seen[1], 0);
 }
 
 }  // namespace task_tests

@@ -1,5 +1,6 @@
 #include "penstock/detail/task/initiator.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -86,9 +87,9 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     if (lane.ring == nullptr) make_lane(target);
     const auto when_full = in_task() ? WhenFull::defer : core_.options().when_full;
     // Looking for credit moves a line that the target writes with each task, so a lane that was full is left alone for
-    // a while.
-    if (lane.calls_past != 0) {
-        --lane.calls_past;
+    // a while, and until the target has taken what went past it, which was issued before.
+    if (lane.calls_past != 0 && (--lane.calls_past != 0 || waits_in_deque(target))) {
+        if (lane.calls_past == 0) lane.calls_past = core_.options().depth;
         return reserve_in_deque(target);
     }
     TaskRecord* record = lanes_.reserve(lane);
@@ -107,6 +108,12 @@ Initiator::Spot Initiator::reserve_in_lane(int target) {
     wait_for_room([&] { return (record = lanes_.reserve(lane)) != nullptr; },
                   {"room in a lane", static_cast<std::uint64_t>(target) + 1});
     return {record, &lane, lane.ring};
+}
+
+bool Initiator::waits_in_deque(int only_target) {
+    return std::ranges::any_of(scope().rings, [&](const Ring* ring) {
+        return ring->only_target() == only_target && !ring->urgent && ring->waiting() != 0;
+    });
 }
 
 Ring* Initiator::ring_with_room(Scope& scope, int only_target, bool urgent) noexcept {

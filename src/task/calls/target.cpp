@@ -203,6 +203,9 @@ bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept 
     Ring* const ring = initiator.deque().inviting(index_, look, in_turn ? next_part_ : 0, &part);
     if (ring == nullptr) return false;
     if (in_turn) next_part_ = part + 1;
+    // What an initiator sent to this target alone keeps its order: first what is in its lane. The lane is looked at
+    // behind the deque, so that it shows all that was issued before.
+    if (ring->only_target() >= 0 && !ring->urgent && in_lane_of(initiator)) return false;
     const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
     const auto claim = ring->pending().claim(most_claimed, share);
     if (claim.count == 0) return false;
@@ -211,6 +214,13 @@ bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept 
     runner_->counters().pulled.add(claim.count);
     runner_->run_claimed(*ring, claim);
     return true;
+}
+
+bool Target::in_lane_of(const Initiator& initiator) noexcept {
+    const auto count = lane_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (&lanes_[i].ring->owner() == &initiator && lanes_[i].consumer.front() != nullptr) return true;
+    return false;
 }
 
 bool Target::run_ready() noexcept {

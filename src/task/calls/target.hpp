@@ -84,6 +84,7 @@ class Target {
     using Look = Deque::Look;
     bool claim_from_any(Look look) noexcept;
     bool claim_from(Initiator& initiator, Look look, bool in_turn) noexcept;
+    bool in_lane_of(const Initiator& initiator) noexcept;
     bool run_ready() noexcept;
     bool something_waits() noexcept;
     bool invited() const noexcept;

@@ -73,10 +73,10 @@ class Worker {
             look_for_rings();
             if (lane_rounds == Target::lane_rounds_in_a_row) {
                 lane_rounds = 0;
-                claim(true);
+                claim();
             }
             const bool from_lane = serve_lanes();
-            if (from_lane || claim(false)) {
+            if (from_lane || claim()) {
                 lane_rounds = from_lane ? lane_rounds + 1 : 0;
                 misses = 0;
                 continue;
@@ -173,17 +173,17 @@ class Worker {
         return served;
     }
 
-    /// One initiator after the other, and the deques of each in their order. `before_lanes`: there are tasks in lanes.
-    bool claim(bool before_lanes) noexcept {
+    /// One initiator after the other, and the deques of each in their order.
+    bool claim() noexcept {
         const bool in_turn = ++claims_ % 16 == 0;  // as in Target::claim_from_any
         for (std::size_t looked = 0; looked < deques_.size(); ++looked) {
             next_initiator_ = next_initiator_ + 1 >= deques_.size() ? 0 : next_initiator_ + 1;
-            if (claim_from(deques_[next_initiator_], before_lanes, in_turn)) return true;
+            if (claim_from(deques_[next_initiator_], in_turn)) return true;
         }
         return false;
     }
 
-    bool claim_from(const Deques& deques, bool before_lanes, bool in_turn) noexcept {
+    bool claim_from(const Deques& deques, bool in_turn) noexcept {
         if (in_turn) {
             // What is for this target alone, in its order; next time the rest, beginning at another part.
             ++next_part_;
@@ -191,21 +191,25 @@ class Worker {
             const auto parts = deques.rings.size();
             for (std::size_t looked = 0; looked < parts; ++looked) {
                 SharedRing& ring = *deques.rings[named ? looked : (next_part_ / 2 + looked) % parts];
-                if ((ring.only_target >= 0) == named && claim_from(ring, deques, before_lanes)) return true;
+                if ((ring.only_target >= 0) == named && claim_from(ring, deques)) return true;
             }
         }
         return std::any_of(deques.rings.begin(), deques.rings.end(),
-                           [&](SharedRing* ring) { return claim_from(*ring, deques, before_lanes); });
+                           [&](SharedRing* ring) { return claim_from(*ring, deques); });
     }
 
-    bool claim_from(SharedRing& ring, const Deques& deques, bool before_lanes) noexcept {
-        // What an initiator sent to this target alone keeps its order: first what is in its lane.
-        if (before_lanes && ring.only_target >= 0 && in_lane_of(deques.owner_bell)) return false;
+    bool claim_from(SharedRing& ring, const Deques& deques) noexcept {
+        const auto appended = [&ring](std::uint64_t number) {
+            return ring.record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
+        };
+        // What an initiator sent to this target alone keeps its order: first what is in its lane. The lane is looked at
+        // behind the deque, so that it shows all that was issued before.
+        if (ring.only_target >= 0 &&
+            (!appended(ring.claims.head.load(std::memory_order_relaxed) + 1) || in_lane_of(deques.owner_bell)))
+            return false;
         const auto share = ring.only_target >= 0 ? 1 : board_.seats + 1;
         if (!claim_with_journal(ring.claims, seat_.claim, index_ + 1, ring.index, Target::most_claimed, share,
-                                [&](std::uint64_t number) {
-                                    return ring.record(number).sequence.load(std::memory_order_acquire) >> 1 == number;
-                                }))
+                                appended))
             return false;
         seat_.counters.pulled.add(seat_.claim.end.load(std::memory_order_relaxed) -
                                   seat_.claim.first.load(std::memory_order_relaxed));

@@ -310,6 +310,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     Spot reserve(int target);
     Spot reserve_in_lane(int target);
     Spot reserve_in_deque(int target, bool urgent = false);
+    bool waits_in_deque(int only_target);
     Ring* ring_with_room(Scope& scope, int only_target, bool urgent) noexcept;
     bool may_grow(const Scope& scope, int only_target, bool urgent) const noexcept;
     /// The target that a call with options goes to. `home`: first byte of the argument whose place it follows, or null.
