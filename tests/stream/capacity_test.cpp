@@ -39,7 +39,7 @@ struct Slow {
     void operator()() {
         in.read().reset();
         ++read;
-        std::this_thread::sleep_for(50us);
+        std::this_thread::sleep_for(2ms);  // also where others take the processor of its source, that is the faster one
     }
 };
 
