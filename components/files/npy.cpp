@@ -69,6 +69,7 @@ NpyHeader npy_header(std::string_view file, std::string_view type, std::size_t e
         if (side != 0 && made.elements > room / side) refuse(path, "holds fewer elements than its shape says");
         made.elements *= side;
     }
+    if (made.elements > room) refuse(path, "holds fewer elements than its shape says");  // one, of no shape
     return made;
 }
 

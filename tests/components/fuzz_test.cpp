@@ -148,6 +148,14 @@ TEST(Fuzz, damaged_arrays_are_read_or_refused) {
     });
 }
 
+TEST(Arrays, of_no_shape_hold_one_element_or_are_refused) {
+    const auto head = npy_head("<f4", {});
+    const auto number = head + std::string(4, '\0');
+    EXPECT_EQ(npy_header(number, "<f4", 4, "x.npy").elements, 1u);
+    EXPECT_THROW(npy_header(head, "<f4", 4, "x.npy"), UsageError);
+    EXPECT_THROW(npy_header(head + "abc", "<f4", 4, "x.npy"), UsageError);
+}
+
 namespace {
 
 /// Takes what a source of bytes' pictures gives.
