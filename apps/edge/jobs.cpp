@@ -95,8 +95,15 @@ const SeparableJobs::TileChain& SeparableJobs::chain(const TileWindow& of) {
     return made;
 }
 
+TileSize separable_tile(std::size_t rows, std::size_t columns) noexcept {
+    constexpr std::size_t widest = 512, elements = 32 * widest;
+    const auto wide = std::clamp<std::size_t>(columns, 1, widest);
+    const auto tiles = (rows * wide + elements - 1) / elements;
+    return {std::max<std::size_t>(1, (rows + tiles - 1) / std::max<std::size_t>(1, tiles)), wide};
+}
+
 void SeparableJobs::issue(Spread& tasks, view<const float, 2> canvas, view<float, 2> strongest) {
-    for (const auto& each : tiles_of(canvas, strongest, separable_tile))
+    for (const auto& each : tiles_of(canvas, strongest, separable_tile(canvas.extent(0), canvas.extent(1))))
         tasks.call(chain(each), in(each.window), out(each.tile), each.at.row);
 }
 

@@ -13,12 +13,14 @@
 
 namespace penstock::apps::edge {
 
-/// Rows and columns of a tile: a window of it and what lies between its jobs fit a local store. Wide ones where what
-/// is smoothed beside a tile is smoothed again beside the next.
+/// Rows and columns of a tile: a window of it and what lies between its jobs fit a local store.
 struct TileSize {
     std::size_t rows, columns;
 };
-inline constexpr TileSize dense_tile{64, 128}, separable_tile{32, 512};
+inline constexpr TileSize dense_tile{64, 128};
+/// Wide ones, since what is smoothed beside a tile is smoothed again beside the next; and as high as their elements
+/// allow, about equally, since each step of a chain costs some 60 ns.
+TileSize separable_tile(std::size_t rows, std::size_t columns) noexcept;
 
 /// A tile in its window: the part of the picture that the kernels reach from it, as far as the picture goes.
 struct TileWindow {
