@@ -29,7 +29,15 @@ void keep_stronger(view<const float, 2> response, view<float, 2> strongest) {
 
 }  // namespace
 
-std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result, const TileSize& size) {
+TileSize tile_size(std::size_t rows, std::size_t columns) noexcept {
+    constexpr std::size_t widest = 512, elements = 32 * widest;
+    const auto wide = std::clamp<std::size_t>(columns, 1, widest);
+    const auto tiles = (rows * wide + elements - 1) / elements;
+    return {std::max<std::size_t>(1, (rows + tiles - 1) / std::max<std::size_t>(1, tiles)), wide};
+}
+
+std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result) {
+    const auto size = tile_size(picture.extent(0), picture.extent(1));
     const std::size_t rows = picture.extent(0), columns = picture.extent(1),
                       around = static_cast<std::size_t>(std::ceil(reach * widths.back()));
     std::vector<TileWindow> all;
@@ -65,7 +73,7 @@ const DenseJobs::TileChain& DenseJobs::chain(std::size_t angle, std::size_t rows
 }
 
 void DenseJobs::issue(Spread& tasks, std::size_t angle, view<const float, 2> picture, view<float, 2> strongest) {
-    for (const auto& [window, tile, at] : tiles_of(picture, strongest, dense_tile))
+    for (const auto& [window, tile, at] : tiles_of(picture, strongest))
         tasks.call(chain(angle, tile.extent(0), tile.extent(1)), in(window), out(tile), at);
 }
 
@@ -95,15 +103,8 @@ const SeparableJobs::TileChain& SeparableJobs::chain(const TileWindow& of) {
     return made;
 }
 
-TileSize separable_tile(std::size_t rows, std::size_t columns) noexcept {
-    constexpr std::size_t widest = 512, elements = 32 * widest;
-    const auto wide = std::clamp<std::size_t>(columns, 1, widest);
-    const auto tiles = (rows * wide + elements - 1) / elements;
-    return {std::max<std::size_t>(1, (rows + tiles - 1) / std::max<std::size_t>(1, tiles)), wide};
-}
-
 void SeparableJobs::issue(Spread& tasks, view<const float, 2> canvas, view<float, 2> strongest) {
-    for (const auto& each : tiles_of(canvas, strongest, separable_tile(canvas.extent(0), canvas.extent(1))))
+    for (const auto& each : tiles_of(canvas, strongest))
         tasks.call(chain(each), in(each.window), out(each.tile), each.at.row);
 }
 

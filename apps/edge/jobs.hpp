@@ -13,14 +13,13 @@
 
 namespace penstock::apps::edge {
 
-/// Rows and columns of a tile: a window of it and what lies between its jobs fit a local store.
+/// Rows and columns of a tile: a window of it and what lies between its jobs fit a local store. Wide ones, since a
+/// kernel runs along rows and what is smoothed beside a tile is smoothed again beside the next; and as high as their
+/// elements allow, about equally, since each step of a chain costs some 60 ns.
 struct TileSize {
     std::size_t rows, columns;
 };
-inline constexpr TileSize dense_tile{64, 128};
-/// Wide ones, since what is smoothed beside a tile is smoothed again beside the next; and as high as their elements
-/// allow, about equally, since each step of a chain costs some 60 ns.
-TileSize separable_tile(std::size_t rows, std::size_t columns) noexcept;
+TileSize tile_size(std::size_t rows, std::size_t columns) noexcept;
 
 /// A tile in its window: the part of the picture that the kernels reach from it, as far as the picture goes.
 struct TileWindow {
@@ -30,7 +29,7 @@ struct TileWindow {
 };
 
 /// All tiles of a picture and of the result, which has its shape.
-std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result, const TileSize& size);
+std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result);
 
 /// Edge-2D. Kept by a filter as long as its firings.
 class DenseJobs {

@@ -65,11 +65,11 @@ INSTANTIATE_TEST_SUITE_P(ways, EdgeGraphs,
 
 TEST(EdgeJobs, are_chains_whose_tiles_are_fetched_ahead) {
     Machine machine{{.targets = 1, .prefetch = penstock::Prefetch::always}};
-    const Stack stack{2, 96, 160};
+    const Stack stack{1, 512, 256};
     Pixels result;
     for (const auto algorithm : {Algorithm::dense, Algorithm::turned}) {
         const auto work = [&] {  // often: small as it is, the thread that waits may run all of it
-            for (int i = 0; i < 10; ++i) edge::streams(algorithm, stack.pictures(), stack.into(result), 2, machine, {});
+            for (int i = 0; i < 5; ++i) edge::streams(algorithm, stack.pictures(), stack.into(result), 2, machine, {});
         };
         EXPECT_GT(penstock::tests::fetched_ahead(machine, work), 0u) << static_cast<int>(algorithm);
         EXPECT_GT(penstock::tests::chains(machine, work), 0u) << static_cast<int>(algorithm);
