@@ -32,8 +32,8 @@ void keep_stronger(view<const float, 2> response, view<float, 2> strongest) {
 TileSize tile_size(std::size_t rows, std::size_t columns) noexcept {
     constexpr std::size_t widest = 512, elements = 32 * widest;
     const auto wide = std::clamp<std::size_t>(columns, 1, widest);
-    const auto tiles = (rows * wide + elements - 1) / elements;
-    return {std::max<std::size_t>(1, (rows + tiles - 1) / std::max<std::size_t>(1, tiles)), wide};
+    const auto tiles = std::max<std::size_t>(1, (rows * wide + elements - 1) / elements);
+    return {std::max<std::size_t>(1, (rows + tiles - 1) / tiles), wide};
 }
 
 std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> result) {
