@@ -1,6 +1,6 @@
 // What a task costs that does nothing: there and back over the number of arguments and the ways of initiation and
-// completion and to a target that sleeps, and many at once over the number of targets and the depth of the lanes.
-// Beside F1 and the bare ring.
+// completion, in its stages, and to a target that sleeps, and many at once over the number of targets and the depth of
+// the lanes. Beside F1 and the bare ring.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -13,6 +13,7 @@
 #include "harness/floors.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
+#include "null_task/stages.hpp"
 #include "peers/ours.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
@@ -220,6 +221,7 @@ int main(int argc, char** argv) {
     bench::Report report{about, options};
     const auto one_target = bench::make_machine({.targets = 1});
     round_trips(report, options, *one_target);
+    bench::measure_stages(report, options, *one_target);
     wake_ups(report, options, *one_target);
     compare_mechanisms(report, options);
     default_throughput(report, options, *one_target);
