@@ -1,8 +1,10 @@
 #include "apps/measure.hpp"
 
 #include <chrono>
+#include <variant>
 
 #include "penstock/machine.hpp"
+#include "penstock/trace.hpp"
 
 namespace penstock::apps {
 
@@ -15,6 +17,14 @@ double seconds_of(const std::function<void()>& body) {
 void wake(Machine& machine) {
     for (int target = 0; target < machine.targets(); ++target) machine.on(target).call([] {});
     machine.barrier();
+}
+
+std::uint64_t calls_of(const Machine& machine) {
+    std::uint64_t calls = 0;
+    const auto snapshot = machine.snapshot();
+    for (const auto& [track, entry] : snapshot.tracks())
+        if (const auto* initiator = std::get_if<trace::InitiatorTotals>(&entry.totals)) calls += initiator->calls;
+    return calls;
 }
 
 std::vector<Timing> measure(std::span<const Way> ways, int repetitions, const Progress& progress, double from) {

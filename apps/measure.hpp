@@ -2,6 +2,7 @@
 // alike.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -28,6 +29,9 @@ double seconds_of(const std::function<void()>& body);
 /// Has every target of the machine work, so that none sleeps when a run begins that is over before they would be awake
 /// (50 us and more). The clock of a team of threads by hand starts when all are awake, too.
 void wake(Machine& machine);
+
+/// Calls that the machine has counted so far.
+std::uint64_t calls_of(const Machine& machine);
 
 /// Runs every way once untimed (caches, pages, threads), then `repetitions` times in turn. Progress goes from `from`
 /// to 1.

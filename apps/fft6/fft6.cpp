@@ -50,28 +50,61 @@ std::span<Complex<T>> scratch(std::size_t size) {
     return std::span(memory).first(size);
 }
 
-/// Transforms rows.
 template <class T>
-void transform(view<Complex<T>, 2> rows, std::span<const Complex<T>> coarse) {
-    const std::size_t side = rows.extent(1);
-    for (std::size_t i = 0; i < rows.extent(0); ++i) kernels::fourier<T>({&rows(i, 0), side}, coarse, scratch<T>(side));
+void transform_row(std::span<Complex<T>> row, std::span<const Complex<T>> coarse) {
+    kernels::fourier<T>(row, coarse, scratch<T>(row.size()));
 }
 
-/// Transforms rows and multiplies element k of row j by exp(-2 pi i j k / points), from two short tables instead of one
+/// Transforms row j and multiplies its element k by exp(-2 pi i j k / points), from two short tables instead of one
 /// long one.
+template <class T>
+void transform_and_turn_row(std::span<Complex<T>> row, std::span<const Complex<T>> coarse,
+                            std::span<const Complex<T>> fine, std::uint64_t j) {
+    transform_row<T>(row, coarse);
+    const std::size_t side = row.size();
+    for (std::size_t k = 0, turns = 0; k < side; ++k, turns += static_cast<std::size_t>(j)) {
+        const Complex<T> a = coarse[turns / side], b = fine[turns % side], x = row[k];
+        const Complex<T> root{a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+        row[k] = {x.real() * root.real() - x.imag() * root.imag(), x.real() * root.imag() + x.imag() * root.real()};
+    }
+}
+
+template <class T>
+void transform(view<Complex<T>, 2> rows, std::span<const Complex<T>> coarse) {
+    for (std::size_t i = 0; i < rows.extent(0); ++i) transform_row<T>({&rows(i, 0), rows.extent(1)}, coarse);
+}
+
 template <class T>
 void transform_and_turn(view<Complex<T>, 2> rows, std::span<const Complex<T>> coarse, std::span<const Complex<T>> fine,
                         std::uint64_t first) {
-    transform<T>(rows, coarse);
-    const std::size_t side = rows.extent(1);
-    for (std::size_t i = 0; i < rows.extent(0); ++i) {
-        Complex<T>* const row = &rows(i, 0);
-        for (std::size_t k = 0, turns = 0; k < side; ++k, turns += static_cast<std::size_t>(first) + i) {
-            const Complex<T> a = coarse[turns / side], b = fine[turns % side], x = row[k];
-            const Complex<T> root{a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-            row[k] = {x.real() * root.real() - x.imag() * root.imag(), x.real() * root.imag() + x.imag() * root.real()};
-        }
-    }
+    for (std::size_t i = 0; i < rows.extent(0); ++i)
+        transform_and_turn_row<T>({&rows(i, 0), rows.extent(1)}, coarse, fine, first + i);
+}
+
+/// The tile turned over, in memory next to whoever asks.
+template <class T>
+view<Complex<T>, 2> turned_over(view<Complex<T>, 2> tile) {
+    const view<Complex<T>, 2> to{scratch<T>(tile.size()).data(), {tile.extent(1), tile.extent(0)}};
+    transpose<T>(tile, to);
+    return to;
+}
+
+template <class T>
+void copy(view<Complex<T>, 2> from, view<Complex<T>, 2> to) {
+    for (std::size_t i = 0; i < to.extent(0); ++i) std::copy_n(&from(i, 0), to.extent(1), &to(i, 0));
+}
+
+template <class T>
+void transpose_in_place(view<Complex<T>, 2> tile) {
+    copy<T>(turned_over<T>(tile), tile);
+}
+
+/// Two tiles on either side of the diagonal, each of which goes, turned over, where the other is.
+template <class T>
+void exchange(view<Complex<T>, 2> right, view<Complex<T>, 2> below) {
+    const auto from_right = turned_over<T>(right);
+    transpose<T>(below, right);
+    copy<T>(from_right, below);
 }
 
 /// Where a tile goes.
@@ -88,21 +121,29 @@ view<Complex<T>, 2> strip(const Problem<T>& problem, const Square<T>& matrix, st
     return matrix.rows(first, std::min(problem.block, problem.side - first));
 }
 
-/// The five phases, each timed: `transposes(from, to)` and `rows(matrix, turned)` do one each.
-template <class T, class Transposes, class Rows>
-Seconds in_phases(const Problem<T>& problem, Work<T>& work, Transposes transposes, Rows rows) {
+/// The five phases, each timed: `transposes(number)` and `rows(turned)` do one each.
+template <class Transposes, class Rows>
+Seconds in_phases(Transposes transposes, Rows rows) {
     Seconds seconds;
     const auto timed = [](double& into, const auto& phase) {
         const auto start = Clock::now();
         phase();
         into += std::chrono::duration<double>(Clock::now() - start).count();
     };
-    timed(seconds.transposes, [&] { transposes(problem.input, work.result); });
-    timed(seconds.rows, [&] { rows(work.result, true); });
-    timed(seconds.transposes, [&] { transposes(work.result, work.between); });
-    timed(seconds.rows, [&] { rows(work.between, false); });
-    timed(seconds.transposes, [&] { transposes(work.between, work.result); });
+    timed(seconds.transposes, [&] { transposes(0); });
+    timed(seconds.rows, [&] { rows(true); });
+    timed(seconds.transposes, [&] { transposes(1); });
+    timed(seconds.rows, [&] { rows(false); });
+    timed(seconds.transposes, [&] { transposes(2); });
     return seconds;
+}
+
+/// From one matrix to another: `transposes(from, to)` and `rows(matrix, turned)`.
+template <class T, class Transposes, class Rows>
+Seconds between_matrices(const Problem<T>& problem, Work<T>& work, Transposes transposes, Rows rows) {
+    const Square<T>* const places[] = {&problem.input, &work.result, &work.between, &work.result};
+    return in_phases([&](int number) { transposes(*places[number], *places[number + 1]); },
+                     [&](bool turned) { rows(*places[turned ? 1 : 2], turned); });
 }
 
 template <class T>
@@ -134,7 +175,7 @@ void generate(Problem<T>& problem, std::uint32_t seed) {
 template <class T>
 Seconds serial(const Problem<T>& problem, Work<T>& work) {
     const Tiling tiling = problem.tiling();
-    return in_phases(
+    return between_matrices(
         problem, work,
         [&](const Square<T>& from, const Square<T>& to) {
             for (std::size_t t = 0; t < tiling.count(); ++t) transpose_tile(from, to, tiling[t]);
@@ -151,7 +192,7 @@ Seconds hand(const Problem<T>& problem, Work<T>& work, Team& team) {
     team.run([&](int rank) {
         team.barrier(rank);  // all are awake before the first phase is timed
         const Range tiles = team.share(rank, tiling.count()), strips = team.share(rank, problem.strips());
-        const Seconds mine = in_phases(
+        const Seconds mine = between_matrices(
             problem, work,
             [&](const Square<T>& from, const Square<T>& to) {
                 for (std::size_t t = tiles.begin; t < tiles.end; ++t) transpose_tile(from, to, tiling[t]);
@@ -169,7 +210,7 @@ Seconds hand(const Problem<T>& problem, Work<T>& work, Team& team) {
 template <class T>
 Seconds tagged(const Problem<T>& problem, Work<T>& work, Machine& machine) {
     const Tiling tiling = problem.tiling();
-    return in_phases(
+    return between_matrices(
         problem, work,
         [&](const Square<T>& from, const Square<T>& to) {
             for (std::size_t t = 0; t < tiling.count(); ++t)
@@ -184,6 +225,33 @@ Seconds tagged(const Problem<T>& problem, Work<T>& work, Machine& machine) {
                     machine.call<transform_and_turn<T>>(inout(rows), in(problem.coarse), in(problem.fine),
                                                         std::uint64_t{s * problem.block});
                 else machine.call<transform<T>>(inout(rows), in(problem.coarse));
+            }
+            machine.barrier();
+        });
+}
+
+template <class T>
+Seconds called(const Problem<T>& problem, const Square<T>& matrix, Machine& machine) {
+    const Tiling tiling = problem.tiling();
+    const auto tile = [&](std::size_t i, std::size_t j) {
+        return part(matrix.whole(), tiling[i * problem.strips() + j]);
+    };
+    return in_phases(
+        [&](int) {
+            for (std::size_t i = 0; i < problem.strips(); ++i) {
+                machine.call<transpose_in_place<T>>(inout(tile(i, i)));
+                for (std::size_t j = i + 1; j < problem.strips(); ++j)
+                    machine.call<exchange<T>>(inout(tile(i, j)), inout(tile(j, i)));
+            }
+            machine.barrier();
+        },
+        [&](bool turned) {
+            for (std::size_t j = 0; j < problem.side; ++j) {
+                const std::span row{matrix.row(j), problem.side};
+                if (turned)
+                    machine.call<transform_and_turn_row<T>>(inout(row), in(problem.coarse), in(problem.fine),
+                                                            std::uint64_t{j});
+                else machine.call<transform_row<T>>(inout(row), in(problem.coarse));
             }
             machine.barrier();
         });
@@ -230,6 +298,8 @@ template Seconds hand(const Problem<float>&, Work<float>&, Team&);
 template Seconds hand(const Problem<double>&, Work<double>&, Team&);
 template Seconds tagged(const Problem<float>&, Work<float>&, Machine&);
 template Seconds tagged(const Problem<double>&, Work<double>&, Machine&);
+template Seconds called(const Problem<float>&, const Square<float>&, Machine&);
+template Seconds called(const Problem<double>&, const Square<double>&, Machine&);
 template double relative_error(const Problem<float>&, const Square<float>&, std::size_t);
 template double relative_error(const Problem<double>&, const Square<double>&, std::size_t);
 

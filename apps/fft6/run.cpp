@@ -73,22 +73,41 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
             std::copy_n(given->data() + row * side, side, problem.input.row(row));
 
     Work<T> by_one{side}, by_hand{side}, by_tasks{side};
+    const Square<T> in_place{side};
+    std::uint64_t issued = 0;  // by the way "called"
     Team team{processors_of(machine)};
     // Each way computes once before it is timed, so that none finds its memory in the caches because the one before it
     // used the same.
     std::vector<Way> ways;
-    const auto add = [&ways](const char* name, double (*figure)(const Seconds&), auto compute) {
-        ways.push_back({name, [compute] { compute(); }, [compute, figure] { return figure(compute()); }});
+    const auto add = [&ways](const char* name, double (*figure)(const Seconds&), auto compute, auto prepare) {
+        ways.push_back({name,
+                        [=] {
+                            prepare();
+                            compute();
+                            prepare();
+                        },
+                        [=] { return figure(compute()); }});
     };
+    const auto nothing = [] {};
+    const auto input_in_place = [&] { in_place.copy_from(problem.input); };
     const auto by_serial = [&] { return serial(problem, by_one); };
     const auto by_calls = [&] { return tagged(problem, by_tasks, machine); };
-    add("serial", all, by_serial);
-    add("serial transposes", of_transposes, by_serial);
-    add("serial rows", of_rows, by_serial);
-    add("hand", all, [&] { return hand(problem, by_hand, team); });
-    add("tagged transposes", of_transposes, by_calls);
-    add("tagged rows", of_rows, by_calls);
-    add("tagged", all, by_calls);
+    const auto as_published = [&] {
+        issued = calls_of(machine);
+        const Seconds seconds = called(problem, in_place, machine);
+        issued = calls_of(machine) - issued;
+        return seconds;
+    };
+    add("serial", all, by_serial, nothing);
+    add("serial transposes", of_transposes, by_serial, nothing);
+    add("serial rows", of_rows, by_serial, nothing);
+    add("hand", all, [&] { return hand(problem, by_hand, team); }, nothing);
+    add("called transposes", of_transposes, as_published, input_in_place);
+    add("called rows", of_rows, as_published, input_in_place);
+    add("called", all, as_published, input_in_place);
+    add("tagged transposes", of_transposes, by_calls, nothing);
+    add("tagged rows", of_rows, by_calls, nothing);
+    add("tagged", all, by_calls, nothing);
 
     RunResult result;
     result.app = "fft6";
@@ -102,6 +121,9 @@ RunResult run_in(Machine& machine, Settings settings, const Progress& progress) 
         {"relative error", 0, relative_error(problem, by_tasks.result, checked_coefficients), tolerance,
          "the sum in long double"},
         same_bits<Complex<T>>("coefficients of hand that differ", numbers(by_hand.result, side), wanted, "serial"),
+        same_bits<Complex<T>>("coefficients of called that differ", numbers(in_place, side), wanted, "serial"),
+        {"tagged calls of called", static_cast<double>(problem.calls()), static_cast<double>(issued), 0,
+         "tiles and rows"},
         same_bits<Complex<T>>("coefficients of tagged that differ", found, wanted, "serial")};
     if (given == nullptr && settings.seed == 0 && problem.points == default_points)
         add_published(result.checks, problem, x, by_tasks.result);

@@ -11,7 +11,6 @@
 #include "apps/placement.hpp"
 #include "penstock/dependences.hpp"
 #include "penstock/machine.hpp"
-#include "penstock/trace.hpp"
 
 namespace penstock::apps::lu {
 namespace {
@@ -72,15 +71,6 @@ Array row_major(std::string name, const MatrixOf<Real>& matrix) {
         for (std::size_t j = 0; j < n; ++j) values[i * n + j] = matrix(i, j);
     }
     return {std::move(name), {n, n}, std::move(values)};
-}
-
-/// Calls that the machine has counted so far.
-std::uint64_t calls_of(const Machine& machine) {
-    std::uint64_t calls = 0;
-    const auto snapshot = machine.snapshot();
-    for (const auto& [track, entry] : snapshot.tracks())
-        if (const auto* initiator = std::get_if<trace::InitiatorTotals>(&entry.totals)) calls += initiator->calls;
-    return calls;
 }
 
 template <class Real>

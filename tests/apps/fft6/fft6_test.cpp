@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "apps/gallery.hpp"
+#include "apps/measure.hpp"
 #include "apps/team.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
@@ -79,6 +80,40 @@ TYPED_TEST(Fft6, every_way_and_every_size_of_a_task_has_the_bits_of_one_thread) 
     }
 }
 
+TYPED_TEST(Fft6, a_call_a_row_and_transposes_in_place_have_the_bits_of_one_thread_and_as_many_calls_as_told) {
+    using penstock::MachineOptions;
+    using penstock::Prefetch;
+    Problem<TypeParam> whole{4096, 64};
+    generate(whole, 5);
+    Work<TypeParam> wanted{64};
+    serial(whole, wanted);
+    const Square<TypeParam> matrix{64};
+    for (const MachineOptions& options : {MachineOptions{.targets = 0}, MachineOptions{.targets = 2},
+                                          MachineOptions{.targets = 2,
+                                                         .depth = 1,
+                                                         .distribution = penstock::Distribution::round_robin,
+                                                         .when_full = penstock::WhenFull::wait},
+                                          MachineOptions{.targets = 2,
+                                                         .depth = 16,
+                                                         .distribution = penstock::Distribution::round_robin,
+                                                         .when_full = penstock::WhenFull::wait,
+                                                         .prefetch = Prefetch::always}}) {
+        penstock::Machine machine{options};
+        for (const std::size_t block : {1u, 7u, 32u, 1000u}) {
+            Problem<TypeParam> problem{4096, block};
+            generate(problem, 5);
+            matrix.copy_from(problem.input);
+            const auto before = penstock::apps::calls_of(machine);
+            const Seconds seconds = called(problem, matrix, machine);
+            EXPECT_EQ(penstock::apps::calls_of(machine) - before, problem.calls()) << block;
+            EXPECT_TRUE(this->same(matrix, wanted.result, 64)) << block << " on " << options.targets;
+            EXPECT_GT(seconds.transposes, 0.0);
+            EXPECT_GT(seconds.rows, 0.0);
+        }
+    }
+    EXPECT_EQ((Problem<TypeParam>{4096, 32}.calls()), 3u * 3 + 2 * 64);
+}
+
 TYPED_TEST(Fft6, the_check_notices_coefficients_in_other_places_and_what_is_not_a_number) {
     Problem<TypeParam> problem{256, 16};
     generate(problem, 3);
@@ -108,7 +143,7 @@ TEST(Fft6App, has_the_published_sums_in_both_precisions) {
         settings.repetitions = 1;
         const auto result = penstock::apps::run(penstock::apps::find_app("fft6"), machine, settings);
         EXPECT_TRUE(result.ok());
-        EXPECT_EQ(result.checks.size(), 8u);
+        EXPECT_EQ(result.checks.size(), 10u);
         EXPECT_EQ(result.settings.block_columns, bytes);
     }
     penstock::apps::Settings settings;
