@@ -83,35 +83,35 @@ TYPED_TEST(Fft6, every_way_and_every_size_of_a_task_has_the_bits_of_one_thread) 
 TYPED_TEST(Fft6, a_call_a_row_and_transposes_in_place_have_the_bits_of_one_thread_and_as_many_calls_as_told) {
     using penstock::MachineOptions;
     using penstock::Prefetch;
-    Problem<TypeParam> whole{4096, 64};
+    Problem<TypeParam> whole{1024, 32};
     generate(whole, 5);
-    Work<TypeParam> wanted{64};
+    Work<TypeParam> wanted{32};
     serial(whole, wanted);
-    const Square<TypeParam> matrix{64};
+    const Square<TypeParam> matrix{32};
     for (const MachineOptions& options : {MachineOptions{.targets = 0}, MachineOptions{.targets = 2},
-                                          MachineOptions{.targets = 2,
+                                          MachineOptions{.targets = 1,
                                                          .depth = 1,
                                                          .distribution = penstock::Distribution::round_robin,
                                                          .when_full = penstock::WhenFull::wait},
-                                          MachineOptions{.targets = 2,
+                                          MachineOptions{.targets = 1,
                                                          .depth = 16,
                                                          .distribution = penstock::Distribution::round_robin,
                                                          .when_full = penstock::WhenFull::wait,
                                                          .prefetch = Prefetch::always}}) {
         penstock::Machine machine{options};
-        for (const std::size_t block : {1u, 7u, 32u, 1000u}) {
-            Problem<TypeParam> problem{4096, block};
+        for (const std::size_t block : {7u, 16u, 1000u}) {
+            Problem<TypeParam> problem{1024, block};
             generate(problem, 5);
             matrix.copy_from(problem.input);
             const auto before = penstock::apps::calls_of(machine);
             const Seconds seconds = called(problem, matrix, machine);
             EXPECT_EQ(penstock::apps::calls_of(machine) - before, problem.calls()) << block;
-            EXPECT_TRUE(this->same(matrix, wanted.result, 64)) << block << " on " << options.targets;
+            EXPECT_TRUE(this->same(matrix, wanted.result, 32)) << block << " on " << options.targets;
             EXPECT_GT(seconds.transposes, 0.0);
             EXPECT_GT(seconds.rows, 0.0);
         }
     }
-    EXPECT_EQ((Problem<TypeParam>{4096, 32}.calls()), 3u * 3 + 2 * 64);
+    EXPECT_EQ((Problem<TypeParam>{1024, 16}.calls()), 3u * 3 + 2 * 32);
 }
 
 TYPED_TEST(Fft6, the_check_notices_coefficients_in_other_places_and_what_is_not_a_number) {
