@@ -116,7 +116,8 @@ double relative_error(const Problem<T>& problem, const Square<T>& result, std::s
 /// The application for the gallery. Settings: rows (points, a power of four; 65,536), block_rows (rows of a task and
 /// side of a tile, 32), block_columns (bytes of a real number: 8, or 4 for float), seed. Input "x" (complex128, or
 /// complex64, which then says which precision). Arrays kept: "x", "result". The ways "serial transposes", "serial
-/// rows", "tagged transposes" and "tagged rows" are whole transforms of which that part was timed, and "called transposes" and "called rows" likewise.
+/// rows", "called transposes", "called rows", "tagged transposes" and "tagged rows" are whole transforms of which that
+/// part was timed.
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);
 
 }  // namespace penstock::apps::fft6

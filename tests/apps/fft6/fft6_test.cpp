@@ -80,7 +80,7 @@ TYPED_TEST(Fft6, every_way_and_every_size_of_a_task_has_the_bits_of_one_thread) 
     }
 }
 
-TYPED_TEST(Fft6, a_call_a_row_and_transposes_in_place_have_the_bits_of_one_thread_and_as_many_calls_as_told) {
+TYPED_TEST(Fft6, called_in_place_has_the_bits_of_one_thread_and_as_many_calls_as_told) {
     using penstock::MachineOptions;
     using penstock::Prefetch;
     Problem<TypeParam> whole{1024, 32};
