@@ -67,7 +67,7 @@ def wrong_with_tests(cell: str) -> list[str]:
             text = path.read_text() if path.is_file() else ""
             if not path.exists() or not word.startswith("tests/"):
                 wrong.append(f"there is no {word}")
-        elif not re.search(rf"\b(?:TEST|TEST_P|TEST_F)\(\w+, {word}\)|\bdef {word}\(", text):
+        elif not re.search(rf"\b(?:TEST|TEST_P|TEST_F|TYPED_TEST)\(\w+, {word}\)|\bdef {word}\(", text):
             wrong.append(f"there is no test {word}")
     return wrong
 
