@@ -61,16 +61,16 @@ std::size_t defined_pattern(view<const std::uint8_t, 2> grey, std::size_t row, s
     return changes <= 2 ? bright : 9;
 }
 
-}  // namespace
-
-Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles) {
+/// `brightness_of(rgb, grey)` says of what the patterns are.
+template <class Brightness>
+Errors errors_against(const Slide& slide, const Analysis& analysis, std::size_t tiles, Brightness brightness_of) {
     Errors errors;
-    JpegDecoder decoder;
+    TileDecoder decoder;
     const std::size_t step = std::max<std::size_t>(1, slide.tiling().count() / tiles);
     for (std::size_t t = 0; t < slide.tiling().count(); t += step) {
         const Tile tile = slide.tiling()[t];
         const Picture picture{tile.rows, tile.columns};
-        decoder.decode(slide.jpeg(t), picture.all());
+        decoder.decode(slide.encoded(t), [&](PictureSize) { return picture.all(); });
         const auto colour = defined_colour(picture.all());
         for (std::size_t f = 0; f < colour_features; ++f) {
             // A value that is off by e moves the mean and the deviation by e at most, and what is divided by deviations
@@ -82,7 +82,7 @@ Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles
         }
         std::vector<std::uint8_t> pixels(tile.rows * tile.columns);
         const view<std::uint8_t, 2> grey{pixels.data(), {tile.rows, tile.columns}};
-        grey_of(picture.all(), grey);
+        brightness_of(picture.all(), grey);
         std::array<std::size_t, pattern_features> counts{};
         for (std::size_t i = 0; i < tile.rows; ++i)
             for (std::size_t j = 0; j < tile.columns; ++j) ++counts[defined_pattern(grey, i, j)];
@@ -92,6 +92,22 @@ Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles
                                    errors.pattern);
     }
     return errors;
+}
+
+}  // namespace
+
+Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles) {
+    return errors_against(slide, analysis, tiles, grey_of);
+}
+
+Errors published_errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles) {
+    Scratch<float> scratch;
+    std::array<double, colour_features> unused{};
+    return errors_against(slide, analysis, tiles, [&](view<const std::uint8_t, 2> rgb, view<std::uint8_t, 2> grey) {
+        const auto lab = scratch.shaped(rgb.extent(0), rgb.extent(1));
+        lab_and_features_of(rgb, lab, unused);
+        luminance_of(lab, grey);
+    });
 }
 
 }  // namespace penstock::apps::tissue

@@ -20,7 +20,7 @@ class Components;
 
 namespace penstock::apps::tissue {
 
-/// The JPEG tiles of a slide, one a firing, as often as it is to be read.
+/// The encoded tiles of a slide, one a firing, as often as it is to be read.
 struct Read {
     Output<std::uint8_t> jpeg{"jpeg"};
     PictureSettings input;
@@ -43,7 +43,7 @@ struct Read {
             end_ = (next_ + count - 1) / count * count + count;
         if (next_ == end_) return false;
         const std::size_t tile = next_ % count;
-        auto buffer = jpeg.wrap(slide_->jpeg(tile), own_);
+        auto buffer = jpeg.wrap(slide_->encoded(tile), own_);
         buffer.edit_tags() = {.sequence = next_++, .time = 0, .user = {tile, 0}};
         jpeg.write(std::move(buffer));
         return true;
@@ -80,7 +80,7 @@ struct Decode {
     static constexpr bool may_be_copied = true;
     Input<std::uint8_t> jpeg{"jpeg"};
     Output<std::uint8_t> rgb{"rgb"};
-    JpegDecoder decoder;
+    TileDecoder decoder;
 
     void operator()() {
         const auto bytes = jpeg.read();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,20 @@ class Scratch {
     std::vector<T> memory_;
 };
 
-/// colour := mean, deviation, skewness, kurtosis of L*, then of a*, then of b*. All tiles are rows x 3 columns.
+/// Decodes tiles of either format, told by their first bytes. One thread at a time.
+class TileDecoder {
+  public:
+    /// Into what `room` gives for a tile of that size. Throws JpegError, components::PictureError.
+    void decode(std::span<const std::uint8_t> tile, const std::function<view<std::uint8_t, 2>(PictureSize)>& room);
+
+  private:
+    JpegDecoder jpeg_;
+};
+
+/// lab := the tile in CIELAB; colour := mean, deviation, skewness, kurtosis of L*, then of a*, then of b*. All tiles
+/// are rows x 3 columns.
+void lab_and_features_of(view<const std::uint8_t, 2> rgb, view<float, 2> lab, std::span<double> colour);
+/// The same, where nobody wants the tile in CIELAB.
 void colour_features_of(view<const std::uint8_t, 2> rgb, Scratch<float>& lab, std::span<double> colour);
 
 /// grey := (19595 R + 38470 G + 7471 B + 32768) / 65536, as Pillow makes grey pictures.
@@ -35,6 +49,12 @@ struct PatternScratch {
 };
 /// shares := how many of the tile's pixels have each of the 10 uniform local binary patterns of the grey tile.
 void pattern_features_of(view<const std::uint8_t, 2> rgb, PatternScratch& scratch, std::span<double> shares);
+
+/// luminance := L* of a tile in CIELAB in steps of 100 / 255, rounded to the nearest. In whole numbers, as
+/// scikit-image advises: the patterns of equal pixels are those of their noise else.
+void luminance_of(view<const float, 2> lab, view<std::uint8_t, 2> luminance);
+/// shares := the same of the luminance of a tile in CIELAB.
+void luminance_features_of(view<const float, 2> lab, PatternScratch& scratch, std::span<double> shares);
 
 /// Rows or columns of the overview for so many of the picture.
 constexpr std::size_t shrunk(std::size_t side) noexcept { return (side + shrinking - 1) / shrinking; }
@@ -47,7 +67,7 @@ void draw_class(const Tile& tile, std::uint32_t of_class, const Picture& overvie
 
 /// Everything for one tile.
 struct TileScratch {
-    JpegDecoder decoder;
+    TileDecoder decoder;
     Scratch<std::uint8_t> rgb, small;
     Scratch<float> lab;
     PatternScratch pattern;
@@ -55,5 +75,8 @@ struct TileScratch {
 /// The tile's pixels: the slide's own where it is decoded, else in the scratch.
 view<const std::uint8_t, 2> decoded_tile(const Slide& slide, std::size_t number, TileScratch& scratch);
 void analyse_tile(const Slide& slide, std::size_t number, TileScratch& scratch, Analysis& analysis);
+/// What comes behind the features: the tile's class, and its place in the overview.
+void finish_tile(const Slide& slide, std::size_t number, view<const std::uint8_t, 2> rgb, Scratch<std::uint8_t>& small,
+                 Analysis& analysis);
 
 }  // namespace penstock::apps::tissue

@@ -3,24 +3,27 @@
 #include <utility>
 
 #include "apps/tissue/stages.hpp"
+#include "components/files/picture_file.hpp"
 
 namespace penstock::apps::tissue {
 
-Slide::Slide(const Picture& picture, const Tiling& tiling, int quality) : tiling_{tiling}, offsets_{0} {
+Slide::Slide(const Picture& picture, const Tiling& tiling, int quality, Stored stored) : tiling_{tiling}, offsets_{0} {
     for (std::size_t t = 0; t < tiling.count(); ++t) {
-        const auto tile = encode_jpeg(picture.part(tiling[t]), quality);
+        const auto pixels = picture.part(tiling[t]);
+        const auto tile = stored == Stored::jpeg ? encode_jpeg(pixels, quality) : components::encode_tiff(pixels, 3);
         bytes_.insert(bytes_.end(), tile.begin(), tile.end());
         offsets_.push_back(static_cast<std::uint32_t>(bytes_.size()));
     }
 }
 
 void Slide::decode() {
-    JpegDecoder decoder;
+    TileDecoder decoder;
     std::vector<std::vector<std::uint8_t>> all;
     for (std::size_t t = 0; t < tiling_.count(); ++t) {
         const Tile tile = tiling_[t];
         auto& rgb = all.emplace_back(tile.rows * tile.columns * 3);
-        decoder.decode(jpeg(t), {rgb.data(), {tile.rows, 3 * tile.columns}});
+        decoder.decode(encoded(t),
+                       [&](PictureSize) { return view<std::uint8_t, 2>{rgb.data(), {tile.rows, 3 * tile.columns}}; });
     }
     pixels_ = std::move(all);
 }

@@ -32,14 +32,17 @@ class Machine;
 
 namespace penstock::apps::tissue {
 
-/// A picture as slide scanners store it: tiles, each a JPEG picture of its own.
+/// How a slide stores its tiles. TIFF loses nothing.
+enum class Stored { jpeg, tiff };
+
+/// A picture as slide scanners store it: tiles, each a JPEG picture of its own, or a TIFF picture.
 class Slide {
   public:
-    /// Cuts and encodes the picture.
-    Slide(const Picture& picture, const Tiling& tiling, int quality = 90);
+    /// Cuts and encodes the picture. Throws components::PictureError for TIFF where Penstock was built without it.
+    Slide(const Picture& picture, const Tiling& tiling, int quality = 90, Stored stored = Stored::jpeg);
 
     const Tiling& tiling() const noexcept { return tiling_; }
-    std::span<const std::uint8_t> jpeg(std::size_t tile) const noexcept {
+    std::span<const std::uint8_t> encoded(std::size_t tile) const noexcept {
         return std::span(bytes_).subspan(offsets_[tile], offsets_[tile + 1] - offsets_[tile]);
     }
     const std::vector<std::uint8_t>& bytes() const noexcept { return bytes_; }
@@ -103,6 +106,35 @@ struct Errors {
     double colour = 0, pattern = 0;
 };
 Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles);
+
+// ---- as the paper on DataCutter-Lite has it ----
+//
+//     read -> decode +-> colour -> pattern -> classify -> overview
+//                    +-> shrink ------------------------------^
+//
+// `colour` writes the tile in CIELAB, and `pattern` reads its luminance. The paper reads TIFF tiles. The classifier is
+// the one above, which was trained by the patterns of grey tiles: those of luminance differ little (by a hundredth of a
+// share at most on the picture that it was trained on).
+
+/// One thread, tile after tile.
+void published_serial(const Slide& slide, Analysis& analysis);
+
+/// How `pattern` got what `colour` had made, in tiles.
+struct HandedOn {
+    std::size_t right_behind = 0;  ///< by pointer, on the thread that had written it last
+    std::size_t same_thread = 0;   ///< on the thread that had written it
+    std::size_t other_thread = 0;
+};
+/// The graph. Each target has a `colour` and a `pattern` of its own, which its thread alone runs; what else may be
+/// copied runs in so many copies. Without targets there is one of each.
+HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
+/// The paper's rival, which schedules both stages apart: the caller reads and decodes tiles, and issues a tagged call
+/// that converts a tile, and, when that is complete, one for its pattern, each to whichever target is free.
+void decoupled(const Slide& slide, Analysis& analysis, Machine& machine, std::size_t passes = 1);
+
+/// The largest error of the colour features of some tiles against their definition in float64, and of the shares of
+/// patterns against their definition on the luminance that was found.
+Errors published_errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles);
 
 /// The application for the gallery. Settings: rows (512) and columns (1024) of the picture, block_rows and
 /// block_columns (128) of a tile, multiples of 4; seed. 4096 x 4096 makes 1,024 tiles. Input "image" (any rows x any

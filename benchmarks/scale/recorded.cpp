@@ -96,7 +96,7 @@ TissueTimes record_tissue() {
             tissue::Features features{};
             const auto small =
                 scratch.small.shaped(tissue::shrunk(tiling[number].rows), 3 * tissue::shrunk(tiling[number].columns));
-            times.time(0, 1, [&] { file.assign(slide.jpeg(number).begin(), slide.jpeg(number).end()); });
+            times.time(0, 1, [&] { file.assign(slide.encoded(number).begin(), slide.encoded(number).end()); });
             times.time(1, 1, [&] { rgb = tissue::decoded_tile(slide, number, scratch); });
             times.time(2, 1, [&] {
                 tissue::colour_features_of(rgb, scratch.lab, std::span(features).first(tissue::colour_features));

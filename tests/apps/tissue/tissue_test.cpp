@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/tissue/stages.hpp"
+#include "components/files/picture_file.hpp"
 #include "penstock/machine.hpp"
 
 namespace {
@@ -25,6 +26,15 @@ void expect_equal(const tissue::Analysis& found, const tissue::Analysis& wanted)
     EXPECT_EQ(found.features, wanted.features);
     EXPECT_EQ(found.classes, wanted.classes);
     EXPECT_TRUE(std::ranges::equal(found.overview.rgb.span(), wanted.overview.rgb.span()));
+}
+
+/// In TIFF; in JPEG where Penstock was built without it.
+tissue::Slide stored_without_loss(const Picture& picture, const Tiling& tiling) {
+    try {
+        return {picture, tiling, 90, tissue::Stored::tiff};
+    } catch (const penstock::components::PictureError&) {
+        return {picture, tiling};
+    }
 }
 
 std::string text() {
@@ -74,6 +84,56 @@ TEST_P(TissueOn, every_number_of_copies_and_targets_gives_the_bits_of_one_thread
     const auto errors = tissue::errors_of(slide, streams, 6);
     EXPECT_LE(errors.colour, 1e-4);
     EXPECT_EQ(errors.pattern, 0);
+}
+
+TEST_P(TissueOn, as_published_luminance_goes_by_pointer_on_the_same_thread_and_scheduled_apart_gives_the_same_bits) {
+    const auto [targets, copies] = GetParam();
+    const Tiling tiling{150, 210, 32, 40};
+    tissue::Slide slide = stored_without_loss(spots(150, 210, 5), tiling);
+    tissue::Analysis one{tiling}, grey{tiling};
+    tissue::published_serial(slide, one);
+    tissue::serial(slide, grey);
+    EXPECT_NE(one.features, grey.features);
+    Machine machine{{.targets = targets}};
+    for (const bool decoded : {false, true}) {
+        if (decoded) slide.decode();
+        tissue::Analysis streams{tiling}, apart{tiling};
+        const auto handed_on = tissue::published(slide, streams, machine, copies, 2);
+        expect_equal(streams, one);
+        EXPECT_EQ(handed_on.same_thread, 2 * tiling.count());
+        EXPECT_EQ(handed_on.other_thread, 0u);
+        EXPECT_GT(handed_on.right_behind, 0u);
+        tissue::decoupled(slide, apart, machine, 2);
+        expect_equal(apart, one);
+    }
+    const auto errors = tissue::published_errors_of(slide, one, 6);
+    EXPECT_LE(errors.colour, 1e-4);
+    EXPECT_EQ(errors.pattern, 0);
+}
+
+TEST(Tissue, as_published_it_runs_without_targets_too) {
+    const Tiling tiling{150, 210, 32, 40};
+    const tissue::Slide slide = stored_without_loss(spots(150, 210, 5), tiling);
+    tissue::Analysis one{tiling}, streams{tiling}, apart{tiling};
+    tissue::published_serial(slide, one);
+    Machine machine{{.targets = 0}};
+    tissue::published(slide, streams, machine, 1);
+    expect_equal(streams, one);
+    tissue::decoupled(slide, apart, machine);
+    expect_equal(apart, one);
+}
+
+TEST(Tissue, tiles_of_tiff_lose_nothing) {
+    const Picture picture = spots(96, 80, 5);
+    const Tiling tiling{96, 80, 32, 40};
+    tissue::Slide slide = stored_without_loss(picture, tiling);
+    if (slide.encoded(0)[0] == 0xff) GTEST_SKIP() << "built without TIFF";
+    slide.decode();
+    for (std::size_t t = 0; t < tiling.count(); ++t) {
+        const auto found = slide.pixels(t), wanted = picture.part(tiling[t]);
+        for (std::size_t i = 0; i < found.extent(0); ++i)
+            EXPECT_TRUE(std::ranges::equal(found.row(i), wanted.row(i))) << t << ", row " << i;
+    }
 }
 
 TEST_P(TissueOn, filters_that_come_and_go_while_it_runs_lose_nothing_and_change_no_bit) {
