@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "apps/tissue/stages.hpp"
+#include "components/files/picture_file.hpp"
+#include "harness/processors.hpp"
 #include "peers/onetbb_pipeline.hpp"
+#include "peers/ours.hpp"
 #include "peers/photograph.hpp"
 #include "peers/speed_up.hpp"
 
@@ -29,6 +32,11 @@ Picture input(std::size_t rows, std::size_t columns, bench::Report& report) {
 struct Bench {
     Bench(const Picture& picture, const Tiling& tiling) : slide{picture, tiling}, wanted{tiling}, found{tiling} {
         tissue::serial(slide, wanted);
+    }
+    /// As the paper has it.
+    Bench(const Picture& picture, const Tiling& tiling, tissue::Stored stored)
+        : slide{picture, tiling, 90, stored}, wanted{tiling}, found{tiling} {
+        tissue::published_serial(slide, wanted);
     }
 
     /// Nanoseconds of body(), which fills `found`; then compares all that came out.
@@ -123,6 +131,67 @@ bench::SpeedUp compare(Bench& bench, const bench::Options& options, bench::Repor
     return faster;
 }
 
+// ---- as the paper has it: the caller decodes and issues, so many targets analyse ----
+
+void compare_published(Bench& bench, const std::string& tiles, const bench::Options& options, bench::Report& report) {
+    const auto count = bench.slide.tiling().count();
+    const int most = std::max(1, static_cast<int>(bench::allowed_processors().size()) - 1);
+    const auto on_first = [&bench](auto body) {
+        return [&bench, body] {
+            const bench::Pinned pinned{bench::allowed_processors().front()};
+            return bench.timed(body);
+        };
+    };
+    const auto measure_on = [&](int targets) {
+        const auto machine = bench::make_machine({.targets = targets});
+        tissue::HandedOn all;
+        const std::vector<bench::Contestant> contestants{
+            {"one thread", on_first([&] { tissue::published_serial(bench.slide, bench.found); })},
+            {"published", on_first([&] {
+                 const auto handed_on = tissue::published(bench.slide, bench.found, *machine, targets + 1);
+                 if (handed_on.same_thread != count || handed_on.other_thread != 0)
+                     throw std::runtime_error("tissue: a tile in CIELAB was not read on the thread that had made it");
+                 all.right_behind += handed_on.right_behind;
+                 all.same_thread += handed_on.same_thread;
+             })},
+            {"decoupled", on_first([&] { tissue::decoupled(bench.slide, bench.found, *machine); })}};
+        const auto result = bench::measure(contestants, options.plan);
+        report.conditions(result);
+        for (const auto& name : result.names()) {
+            if (name == "one thread" && targets != most) continue;
+            const auto faster = result.ratio("one thread", name).usual, than = result.ratio("decoupled", name).usual;
+            bench::Report::Figures figures{{"tiles_a_second", static_cast<double>(count) / result.median(name) * 1e9},
+                                           {"speed_up", faster.value},
+                                           {"low", faster.low},
+                                           {"high", faster.high},
+                                           {"times_decoupled", than.value},
+                                           {"least", than.low},
+                                           {"most", than.high}};
+            if (name == "published")
+                figures.emplace_back("right_behind_percent", 100.0 * static_cast<double>(all.right_behind) /
+                                                                 static_cast<double>(all.same_thread));
+            report.row(tiles + (name == "one thread" ? "" : std::to_string(targets) + " targets, ") + name,
+                       std::move(figures));
+        }
+    };
+    for (int targets = 1; targets < most; targets *= 2) measure_on(targets);
+    measure_on(most);
+}
+
+/// From TIFF tiles, and from decoded ones.
+void compare_published(const Picture& picture, const Tiling& tiling, const bench::Options& options,
+                       bench::Report& report) {
+    try {
+        Bench bench{picture, tiling, tissue::Stored::tiff};
+        const std::string tiles = std::to_string(tiling.count()) + " tiles";
+        compare_published(bench, tiles + ", TIFF: ", options, report);
+        bench.slide.decode();
+        compare_published(bench, tiles + ", TIFF, decoded: ", options, report);
+    } catch (const penstock::components::PictureError& error) {
+        report.note(std::string("without the way of the paper: ") + error.what());
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -133,17 +202,24 @@ int main(int argc, char** argv) {
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 21;
     bench::Report report{about, options};
-    Bench few{input(512, 1024, report), {512, 1024, 128, 128}};
+    const Picture picture = input(512, 1024, report);
+    Bench few{picture, {512, 1024, 128, 128}};
     compare(few, options, report);
+    compare_published(picture, {512, 1024, 128, 128}, options, report);
     const std::size_t side = options.quick ? 1024 : 4096;
-    Bench many{input(side, side, report), {side, side, 128, 128}};
+    const Picture large = input(side, side, report);
+    Bench many{large, {side, side, 128, 128}};
     if (!options.quick) options.plan.rounds = 11;
+    compare_published(large, {side, side, 128, 128}, options, report);
     bench::judge_automatic("tissue", filters(many, 1), options, report);
     const auto faster = compare(many, options, report);
     bench::judge_speed_up("tissue", faster, 1.8, report);
     report.note(
         "tiles of 128 x 128 pixels, each a JPEG picture, of a tissue mirrored to the size; decoding, making and ending "
         "the graph included; decoded: without decoding");
+    report.note(
+        "published, decoupled: CIELAB and the pattern of its luminance on the targets, one behind the other or "
+        "scheduled apart; the caller does the rest; over one thread that does the same");
     report.note(
         "every way's features, classes and overview are compared with the serial ones bit for bit, in every batch");
     return report.finish();

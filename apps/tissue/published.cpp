@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "apps/graphs.hpp"
@@ -162,7 +163,8 @@ void decoupled(const Slide& slide, Analysis& analysis, Machine& machine, std::si
     };
     std::deque<Place> places(static_cast<std::size_t>(2 * (machine.targets() + 1)));
     const std::size_t count = slide.tiling().count();
-    std::size_t next = 0, done = 0;
+    constexpr std::size_t looks_between_yields = 256;  // where there are more threads than processors
+    std::size_t next = 0, done = 0, looks = 0;
     // One step of one tile; false: it waits for its call.
     const auto step = [&](Place& place) {
         if (place.stage != Stage::free && !place.call.ready()) return false;
@@ -197,8 +199,9 @@ void decoupled(const Slide& slide, Analysis& analysis, Machine& machine, std::si
         bool moved = false;
         for (Place& place : places) moved = step(place) || moved;
         if (moved) continue;
-        if (machine.targets() > 0) relax();
-        else machine.barrier();  // nobody else runs what was issued
+        if (machine.targets() == 0) machine.barrier();  // nobody else runs what was issued
+        else if (++looks % looks_between_yields != 0) relax();
+        else std::this_thread::yield();
     }
 }
 
