@@ -161,9 +161,9 @@ void compare_published(Bench& bench, const std::string& tiles, const bench::Opti
         for (const auto& name : result.names()) {
             if (name == "one thread" && targets != most) continue;
             const auto faster = result.ratio("one thread", name).usual, than = result.ratio("decoupled", name).usual;
-            const double right_behind =
-                name != "published" ? std::numeric_limits<double>::quiet_NaN()
-                                    : 100.0 * static_cast<double>(all.right_behind) / static_cast<double>(all.same_thread);
+            const double right_behind = name != "published" ? std::numeric_limits<double>::quiet_NaN()
+                                                            : 100.0 * static_cast<double>(all.right_behind) /
+                                                                  static_cast<double>(all.same_thread);
             report.row(tiles + (name == "one thread" ? "" : std::to_string(targets) + " targets, ") + name,
                        {{"tiles_a_second", static_cast<double>(count) / result.median(name) * 1e9},
                         {"speed_up", faster.value},
@@ -220,8 +220,8 @@ int main(int argc, char** argv) {
         "the graph included; decoded: without decoding");
     report.note(
         "published, decoupled: CIELAB and the pattern of its luminance on the targets, one behind the other or "
-                "scheduled apart; the caller does the rest; over one thread that does the same. right_behind: tiles whose "
-                "pattern was found right behind CIELAB, by the thread that had made it");
+        "scheduled apart; the caller does the rest; over one thread that does the same. right_behind: tiles whose "
+        "pattern was found right behind CIELAB, by the thread that had made it");
     report.note(
         "every way's features, classes and overview are compared with the serial ones bit for bit, in every batch");
     return report.finish();
