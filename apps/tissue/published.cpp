@@ -161,7 +161,17 @@ void decoupled(const Slide& slide, Analysis& analysis, Machine& machine, std::si
         view<const std::uint8_t, 2> rgb;
         view<float, 2> lab;
     };
-    std::deque<Place> places(static_cast<std::size_t>(2 * (machine.targets() + 1)));
+    /// What was issued works in its place's memory, also where a tile cannot be decoded.
+    struct Places : std::deque<Place> {
+        using std::deque<Place>::deque;
+        ~Places() {
+            for (Place& place : *this) try {
+                    place.call.wait(help);
+                } catch (...) {  // it was told, or another failure is on its way
+                }
+        }
+    };
+    Places places(static_cast<std::size_t>(2 * (machine.targets() + 1)));
     const std::size_t count = slide.tiling().count();
     constexpr std::size_t looks_between_yields = 256;  // where there are more threads than processors
     std::size_t next = 0, done = 0, looks = 0;
