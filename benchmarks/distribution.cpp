@@ -4,6 +4,8 @@
 // Tagged Procedure Calls explains by this what it gains over Sequoia, which fixes shares before the program runs
 // (section 4.4: PBPI). Where lanes are filled in turn, or the shortest first, the thread that issues does nothing else,
 // and the ideal is the work over the targets; where it has a share of its own, or helps, over the targets and one more.
+// The issuing thread waits for a slot where a lane is full, as in the paper; deferred: what finds none goes into its
+// deque, and it sleeps in the barrier.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -91,9 +93,12 @@ void as_the_machine_likes(penstock::Machine& machine, Tasks& tasks) {
 
 void compare(const Kind& kind, const bench::Options& options, bench::Report& report) {
     Tasks tasks{kind};
+    const auto waiting = [](Distribution distribution) {
+        return bench::make_machine({.distribution = distribution, .when_full = penstock::WhenFull::wait});
+    };
     const auto shares = bench::make_machine(), free = bench::make_machine(),
-               in_turn = bench::make_machine({.distribution = Distribution::round_robin}),
-               least = bench::make_machine({.distribution = Distribution::least_loaded});
+               in_turn = waiting(Distribution::round_robin), least = waiting(Distribution::least_loaded),
+               deferred = bench::make_machine({.distribution = Distribution::round_robin});
     const int targets = shares->targets();
     struct Way {
         std::string name;
@@ -103,6 +108,7 @@ void compare(const Kind& kind, const bench::Options& options, bench::Report& rep
     const Way ways[] = {
         {"static shares", targets + 1, [&] { in_shares(*shares, tasks); }},
         {"round robin", targets, [&] { as_the_machine_likes(*in_turn, tasks); }},
+        {"round robin, deferred", targets, [&] { as_the_machine_likes(*deferred, tasks); }},
         {"least loaded", targets, [&] { as_the_machine_likes(*least, tasks); }},
         {"balanced", targets + 1, [&] { as_the_machine_likes(*free, tasks); }},
     };
