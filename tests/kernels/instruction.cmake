@@ -1,0 +1,18 @@
+# Looks for an instruction in what was built: cmake -D OBJDUMP=... -D FILE=... -D SYMBOL=... -D INSTRUCTION=... -D LEAST=... -P
+execute_process(COMMAND ${OBJDUMP} --disassemble --no-show-raw-insn ${FILE} OUTPUT_VARIABLE code RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${OBJDUMP} cannot read ${FILE}")
+endif()
+string(FIND "${code}" "${SYMBOL}" begin)
+if(begin EQUAL -1)
+  message(FATAL_ERROR "${FILE} has no function ${SYMBOL}")
+endif()
+string(SUBSTRING "${code}" ${begin} -1 code)
+string(FIND "${code}" "\n\n" end)  # an empty line stands between functions
+string(SUBSTRING "${code}" 0 ${end} code)
+string(REGEX MATCHALL "${INSTRUCTION}" found "${code}")
+list(LENGTH found count)
+if(count LESS LEAST)
+  message(FATAL_ERROR "${SYMBOL} has ${count} of ${INSTRUCTION}, and ought to have ${LEAST}: it was not vectorised\n${code}")
+endif()
+message(STATUS "${SYMBOL} has ${count} of ${INSTRUCTION}")
