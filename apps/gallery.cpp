@@ -143,8 +143,8 @@ std::span<const App> gallery() {
 #endif
 #if defined(PENSTOCK_APPS_FFT2D)
         {"fft2d",
-         "2-D FFT over ranks: the exchange between rows and columns in six ways",
-         {"serial", "shared", "bulk", "pencils", "push", "pull", "choice"},
+         "2-D FFT over ranks: the exchange between rows and columns in nine ways",
+         {"serial", "shared", "bulk", "pencils", "dma-bulk", "dma-pencils", "elements", "push", "pull", "choice"},
          fft2d::run},
 #endif
     };

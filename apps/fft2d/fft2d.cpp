@@ -19,6 +19,12 @@ std::string_view name(Variant variant) noexcept {
             return "bulk";
         case Variant::pencils:
             return "pencils";
+        case Variant::dma_bulk:
+            return "dma-bulk";
+        case Variant::dma_pencils:
+            return "dma-pencils";
+        case Variant::elements:
+            return "elements";
         case Variant::push:
             return "push";
         case Variant::pull:

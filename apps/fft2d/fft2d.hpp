@@ -22,17 +22,21 @@ namespace penstock::apps::fft2d {
 
 /// How a rank's rows get to those that need them.
 enum class Variant : std::uint8_t {
-    shared,   ///< each result is stored, as soon as its row is done, into its transposed place in one global array
-    bulk,     ///< when all rows are done, one block goes to each other rank, which transposes what it gets
-    pencils,  ///< the same in pieces: when a row is done, one part of it goes to each other rank
+    shared,       ///< each result is stored, as soon as its row is done, into its transposed place in one global array
+    bulk,         ///< when all rows are done, one block goes to each other rank, which transposes what it gets
+    pencils,      ///< the same in pieces: when a row is done, one part of it goes to each other rank
+    dma_bulk,     ///< as bulk, and an engine beside the rank copies: the paper's "UPC exchange"
+    dma_pencils,  ///< as pencils, and the engine copies while the next rows are transformed: "UPC overlap pencils"
+    elements,     ///< remote stores as in the paper: each number, as soon as it is done, to its final place
     /// Remote stores: 8 rows at a time, transposed in 8 x 8 blocks, to their final place at the rank that needs them
     push,
     pull,    ///< rows stay where they were made; who needs them fetches and transposes them in 8 x 8 blocks
     choice,  ///< push or pull, whichever has lately been faster for this size and these ranks
 };
 
-inline constexpr Variant variants[] = {Variant::shared, Variant::bulk, Variant::pencils,
-                                       Variant::push,   Variant::pull, Variant::choice};
+inline constexpr Variant variants[] = {Variant::shared,   Variant::bulk,        Variant::pencils,
+                                       Variant::dma_bulk, Variant::dma_pencils, Variant::elements,
+                                       Variant::push,     Variant::pull,        Variant::choice};
 
 /// The word for it in reports.
 std::string_view name(Variant variant) noexcept;
@@ -40,8 +44,8 @@ std::string_view name(Variant variant) noexcept;
 /// An image of n x n, and its transform: transposed, so `result` at (c, r) is the coefficient of row frequency r and
 /// column frequency c.
 struct Problem {
-    explicit Problem(std::size_t order)
-        : n{order}, pitch{(parts(order, line) | 1) * line}, image{n * pitch}, result{n * pitch}, plan{n} {}
+    explicit Problem(std::size_t order, Transform rows = Transform::whole)
+        : n{order}, pitch{(parts(order, line) | 1) * line}, image{n * pitch}, result{n * pitch}, plan{n, rows} {}
 
     static constexpr std::size_t line = 64 / sizeof(Complex);
 

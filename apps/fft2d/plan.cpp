@@ -2,7 +2,9 @@
 
 #include <fftw3.h>
 
+#include <cmath>
 #include <limits>
+#include <numbers>
 #include <string>
 
 #include "apps/buffer.hpp"
@@ -19,13 +21,25 @@ fftwf_complex* words(const Complex* row) noexcept {
 
 }  // namespace
 
-Plan::Plan(std::size_t n) : n_{n} {
+Plan::Plan(std::size_t n, Transform rows) : n_{n} {
     if (n == 0 || n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
         throw UsageError("fft2d: there is no transform of " + std::to_string(n) + " elements; ask for at least 1");
     const Buffer<Complex> from{n}, to{n};
     const auto size = static_cast<int>(n);
-    apart_ =
-        fftwf_plan_dft_1d(size, words(from.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
+    if (rows == Transform::halves) {
+        if (n % 2 != 0)
+            throw UsageError("fft2d: " + std::to_string(n) +
+                             " elements have no halves; ask for an even number, or for whole rows");
+        for (std::size_t k = 0; k < n / 2; ++k) {
+            const double angle = 2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n);
+            cosines_.push_back(static_cast<float>(std::cos(angle)));
+            sines_.push_back(static_cast<float>(-std::sin(angle)));
+        }
+    }
+    // Halves: the elements of even number, then those of odd number, two apart in the row and side by side behind it.
+    const int parts = cosines_.empty() ? 1 : 2, part = size / parts;
+    apart_ = fftwf_plan_many_dft(1, &part, parts, words(from.data()), nullptr, parts, 1, words(to.data()), nullptr, 1,
+                                 part, FFTW_FORWARD, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
     in_place_ = fftwf_plan_dft_1d(size, words(to.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE);
     if (apart_ == nullptr || in_place_ == nullptr)
         throw UsageError("fft2d: FFTW has no plan for " + std::to_string(n) + " elements");
@@ -36,8 +50,13 @@ Plan::~Plan() {
     if (in_place_ != nullptr) fftwf_destroy_plan(static_cast<fftwf_plan>(in_place_));
 }
 
-void Plan::transform(const Complex* from, Complex* to) const noexcept {
+void Plan::execute_apart(const Complex* from, Complex* to) const noexcept {
     fftwf_execute_dft(static_cast<fftwf_plan>(apart_), words(from), words(to));
+}
+
+void Plan::transform(const Complex* from, Complex* to) const noexcept {
+    execute_apart(from, to);
+    if (!cosines_.empty()) join(to, [to](std::size_t index, Complex value) { to[index] = value; });
 }
 
 void Plan::transform(Complex* row) const noexcept {

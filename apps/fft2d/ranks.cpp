@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "apps/buffer.hpp"
+#include "apps/copy_engine.hpp"
 #include "apps/exchange.hpp"
 #include "apps/fft2d/layout.hpp"
 #include "penstock/store_way.hpp"
@@ -27,6 +29,11 @@ class RowsPart {
     /// Transforms row `row` of the image.
     void transform(std::size_t row, Complex* to) const noexcept {
         problem_.plan.transform(&problem_.image[row * pitch_], to);
+    }
+    /// The same, each number as soon as it is done.
+    template <class Store>
+    void transform_each(std::size_t row, Complex* scratch, Store&& store) const {
+        problem_.plan.transform_each(&problem_.image[row * pitch_], scratch, store);
     }
     /// Transforms this rank's columns, which lie as rows at the problem's pitch.
     void transform_columns(Complex* columns) const noexcept {
@@ -58,8 +65,9 @@ class SharedPart : public RowsPart {
 
     void run() {
         for (std::size_t row = mine_.begin; row < mine_.end; ++row) {
-            transform(row, row_.data());
-            for (std::size_t column = 0; column < n_; ++column) transposed_[column * pitch_ + row] = row_[column];
+            transform_each(row, row_.data(), [&](std::size_t column, const Complex& value) {
+                transposed_[column * pitch_ + row] = value;
+            });
         }
         barrier_.arrive_and_wait();
         transform_columns(columns());
@@ -73,12 +81,15 @@ class SharedPart : public RowsPart {
     Buffer<Complex> row_;
 };
 
-/// Bulk exchange, of everything or row by row. What arrives are the rows of all ranks, cut to this rank's columns.
+/// Bulk exchange, of everything or row by row, copied by the rank or by an engine beside it. What arrives are the rows
+/// of all ranks, cut to this rank's columns.
 class BulkPart : public RowsPart {
   public:
-    BulkPart(Rank me, const Problem& problem, bool row_by_row)
+    BulkPart(Rank me, const Problem& problem, bool row_by_row, bool by_engine)
         : RowsPart{me, problem}, row_by_row_{row_by_row}, rows_{std::max<std::size_t>(1, count()) * pitch_},
-          packed_{rows_.size()}, columns_{rows_.size()}, inbox_{me, "inbox", n_ * std::max<std::size_t>(1, count())} {}
+          packed_{rows_.size()}, columns_{rows_.size()}, inbox_{me, "inbox", n_ * std::max<std::size_t>(1, count())} {
+        if (by_engine) engine_.emplace();
+    }
 
     void run() {
         for (std::size_t row = 0; row < count(); ++row) {
@@ -86,6 +97,7 @@ class BulkPart : public RowsPart {
             if (row_by_row_) for_each_rank([&](std::size_t rank) { send(rank, row, 1); });
         }
         if (!row_by_row_) for_each_rank([&](std::size_t rank) { send(rank, 0, count()); });
+        if (engine_) engine_->finish();
         barrier_.arrive_and_wait();
         transpose(inbox_.mine().data(), count(), columns_.data(), pitch_, n_, count());
         transform_columns(columns_.data());
@@ -94,9 +106,12 @@ class BulkPart : public RowsPart {
 
   private:
     /// Sends `rows` rows to a rank in one piece: the part that it needs, put together where there are several.
-    void send(std::size_t rank, std::size_t row, std::size_t rows) const {
+    void send(std::size_t rank, std::size_t row, std::size_t rows) {
         const Range wanted = layout_.of(rank);
         const std::size_t wide = layout_.count(rank);
+        if (engine_)  // which takes rectangles, as the paper's
+            return engine_->copy(inbox_.of(rank), {(mine_.begin + row) * wide, rows, wide, wide},
+                                 rows_.span().subspan(row * pitch_ + wanted.begin), pitch_);
         const Complex* const first = rows_.data() + row * pitch_ + wanted.begin;
         std::span<const Complex> piece{first, wide};
         if (rows != 1) {
@@ -109,6 +124,39 @@ class BulkPart : public RowsPart {
     bool row_by_row_;
     Buffer<Complex> rows_, packed_, columns_;
     Exchange<Complex> inbox_;
+    std::optional<CopyEngine<Complex>> engine_;  ///< behind what it reads and writes
+};
+
+/// Each number by one store to the rank that has its column, as the paper's remote stores: nothing is gathered.
+class ElementsPart : public RowsPart {
+  public:
+    ElementsPart(Rank me, const Problem& problem)
+        : RowsPart{me, problem}, scratch_{pitch_}, columns_{me, "columns", std::max<std::size_t>(1, count()) * pitch_} {
+        for (std::size_t rank = 0; rank < layout_.ranks; ++rank)
+            for (std::size_t column = 0; column < layout_.count(rank); ++column)
+                places_.push_back({&columns_.of(rank), column * pitch_});
+    }
+
+    void run() {
+        for (std::size_t row = mine_.begin; row < mine_.end; ++row)
+            transform_each(row, scratch_.data(), [&](std::size_t column, const Complex& value) {
+                places_[column].rank->store(places_[column].first + row, value);
+            });
+        barrier_.arrive_and_wait();
+        transform_columns(columns_.mine().data());
+    }
+    void collect() const { leave(columns_.mine().data()); }
+
+  private:
+    /// Where a column begins.
+    struct Place {
+        const Remote<Complex>* rank;
+        std::size_t first;
+    };
+
+    Buffer<Complex> scratch_;
+    Exchange<Complex> columns_;
+    std::vector<Place> places_;
 };
 
 class PushPart : public RowsPart {
@@ -206,7 +254,7 @@ class Choice {
 /// The choices of this process, one caller at a time.
 struct Choices {
     std::mutex mutex;
-    std::map<std::tuple<std::size_t, int, Substrate>, Choice> of;
+    std::map<std::tuple<std::size_t, Transform, int, Substrate>, Choice> of;
 
     static Choices& here() {
         static Choices choices;
@@ -226,7 +274,7 @@ double run_choice(Choice& choice, const Problem& problem, const RankOptions& opt
 Variant chosen(const Problem& problem, const RankOptions& options) {
     auto& choices = Choices::here();
     const std::lock_guard lock{choices.mutex};
-    auto& choice = choices.of[{problem.n, options.ranks, options.substrate}];
+    auto& choice = choices.of[{problem.n, problem.plan.rows(), options.ranks, options.substrate}];
     while (!choice.known()) run_choice(choice, problem, options);
     return choice.best();
 }
@@ -239,9 +287,15 @@ double parallel(const Problem& problem, Variant variant, const RankOptions& opti
             return seconds_of_ranks(options, [&](Rank me) { return SharedPart{me, problem, transposed}; });
         }
         case Variant::bulk:
-            return seconds_of_ranks(options, [&](Rank me) { return BulkPart{me, problem, false}; });
+            return seconds_of_ranks(options, [&](Rank me) { return BulkPart{me, problem, false, false}; });
         case Variant::pencils:
-            return seconds_of_ranks(options, [&](Rank me) { return BulkPart{me, problem, true}; });
+            return seconds_of_ranks(options, [&](Rank me) { return BulkPart{me, problem, true, false}; });
+        case Variant::dma_bulk:
+            return seconds_of_ranks(options, [&](Rank me) { return BulkPart{me, problem, false, true}; });
+        case Variant::dma_pencils:
+            return seconds_of_ranks(options, [&](Rank me) { return BulkPart{me, problem, true, true}; });
+        case Variant::elements:
+            return seconds_of_ranks(options, [&](Rank me) { return ElementsPart{me, problem}; });
         case Variant::push:
             return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem}; });
         case Variant::pull: {
@@ -252,7 +306,8 @@ double parallel(const Problem& problem, Variant variant, const RankOptions& opti
             chosen(problem, options);  // has tried both
             auto& choices = Choices::here();
             const std::lock_guard lock{choices.mutex};
-            return run_choice(choices.of[{problem.n, options.ranks, options.substrate}], problem, options);
+            return run_choice(choices.of[{problem.n, problem.plan.rows(), options.ranks, options.substrate}], problem,
+                              options);
         }
     }
     throw UsageError("fft2d: there is no such variant");

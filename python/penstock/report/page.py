@@ -185,7 +185,8 @@ WORDS = {
     "resident": "tagged calls, resident data", "chains": "chains of calls", "both": "chains and resident data",
     "shared": "shared memory", "lines": "shared memory, whole lines", "push": "remote stores",
     "push-lines": "remote stores, whole lines",
-    "bulk": "bulk exchange", "pencils": "bulk exchange, row by row", "pull": "tiled pull", "choice": "push or pull, as calibrated",
+    "bulk": "bulk exchange", "pencils": "bulk exchange, row by row", "dma-bulk": "bulk exchange, copied by an engine",
+    "dma-pencils": "row by row, copied by an engine", "elements": "remote stores, number by number", "pull": "tiled pull", "choice": "push or pull, as calibrated",
 }  # fmt: skip
 
 

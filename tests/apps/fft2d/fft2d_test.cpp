@@ -17,6 +17,7 @@ namespace {
 
 using penstock::apps::fft2d::Complex;
 using penstock::apps::fft2d::Problem;
+using penstock::apps::fft2d::Transform;
 using penstock::apps::fft2d::Variant;
 namespace fft2d = penstock::apps::fft2d;
 
@@ -61,7 +62,19 @@ TEST(Fft2d, the_check_notices_rows_and_columns_that_were_mixed_up_and_what_is_no
     EXPECT_FALSE(fft2d::relative_error(problem, result, 16) <= 1e-6);
 }
 
-TEST(Fft2d, refuses_an_image_without_pixels) { EXPECT_THROW(fft2d::Plan{0}, penstock::UsageError); }
+TEST(Fft2d, by_halves_too_they_agree_with_their_sum_in_double_precision) {
+    for (const std::size_t n : {2u, 8u, 60u, 256u}) {
+        Problem problem{n, Transform::halves};
+        fft2d::generate(problem, 3);
+        EXPECT_EQ(problem.plan.rows(), Transform::halves);
+        EXPECT_LE(fft2d::relative_error(problem, by_one(problem), 16), 1e-6) << n;
+    }
+}
+
+TEST(Fft2d, refuses_an_image_without_pixels_and_halves_of_an_odd_number) {
+    EXPECT_THROW(fft2d::Plan{0}, penstock::UsageError);
+    EXPECT_THROW((fft2d::Plan{7, Transform::halves}), penstock::UsageError);
+}
 
 class Fft2dRanks : public app_tests::RanksTest {
   protected:
@@ -87,6 +100,14 @@ TEST_P(Fft2dRanks, have_them_for_256_x_256_too) {
     Problem problem{256};
     fft2d::generate(problem, 1);
     for (const auto variant : fft2d::variants) compare(problem, variant, 2);
+}
+
+TEST_P(Fft2dRanks, have_them_when_numbers_leave_as_they_are_computed) {
+    for (const std::size_t n : {2u, 20u, 64u}) {
+        Problem problem{n, Transform::halves};
+        fft2d::generate(problem, 7);
+        for (const auto variant : fft2d::variants) compare(problem, variant, 2);
+    }
 }
 
 TEST_P(Fft2dRanks, choose_push_or_pull_once_and_for_all) {
