@@ -100,7 +100,7 @@ std::span<const App> gallery() {
 #endif
         {"jacobi",
          "relaxation on a line over ranks: one element from each neighbour before each sweep",
-         {"serial", "shared", "push"},
+         {"serial", "shared", "shared-flags", "push-barrier", "push", "push-word"},
          jacobi::run},
         {"radix",
          "radix sort over ranks: all keys to all ranks, four times",
@@ -108,7 +108,7 @@ std::span<const App> gallery() {
          radix::run},
         {"motion",
          "motion estimation over ranks: strips of each frame go out one frame ahead",
-         {"serial", "shared", "push"},
+         {"serial", "shared", "shared-flags", "push-barrier", "push", "multicast"},
          motion::run},
         {"h264",
          "an H.264 encoder: macroblocks as tasks, bands of the picture over ranks, and as a graph of filters",

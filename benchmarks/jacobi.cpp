@@ -1,5 +1,5 @@
-// 1-D Jacobi relaxation, n = 57,344, 100 sweeps: edges stored into the neighbours' regions, against a global array and
-// a barrier.
+// 1-D Jacobi relaxation, n = 57,344, 100 sweeps: edges stored into the neighbours' regions, against a global array, each
+// with a barrier and with flags between the sweeps.
 #include "apps/jacobi/jacobi.hpp"
 
 #include <cstring>
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     };
     serial(wanted);
     bench::OverRanks application{"jacobi", [&] { return serial(again); }, {}};
-    for (const auto variant : {jacobi::Variant::shared, jacobi::Variant::push})
+    for (const auto variant : jacobi::variants)
         application.variants.push_back(
             {std::string(jacobi::name(variant)), [&, variant](const auto& ranks) {
                  const double seconds = jacobi::parallel(problem, sweeps, variant, ranks);

@@ -1,5 +1,5 @@
-// Full-search motion estimation, 720 x 480, blocks of 16 x 16, range 7: strips stored to the ranks ahead, against
-// global frames.
+// Full-search motion estimation, 720 x 480, blocks of 16 x 16, range 7: strips stored to the ranks ahead, and whole
+// frames by multicast, against global frames, each in step by a barrier and by flags.
 #include "apps/motion/motion.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     motion::serial(problem, wanted);
     bench::OverRanks application{
         "motion", [&] { return penstock::apps::seconds_of([&] { motion::serial(problem, again); }); }, {}};
-    for (const auto variant : {motion::Variant::shared, motion::Variant::push})
+    for (const auto variant : motion::variants)
         application.variants.push_back({std::string(motion::name(variant)), [&, variant](const auto& ranks) {
                                             const double seconds = motion::parallel(problem, variant, ranks);
                                             if (!std::ranges::equal(problem.matches.span(), wanted))
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
                                         }});
     bench::compare_everywhere(application, options.plan, report);
     report.note(
-        "both variants take each frame in at rank 0, as from a decoder; every variant's matches are compared with the "
+        "all variants take each frame in at rank 0, as from a decoder; every variant's matches are compared with the "
         "serial "
         "ones");
     return report.finish();

@@ -19,10 +19,17 @@ namespace penstock::apps::jacobi {
 
 /// How a rank gets its neighbours' edges.
 enum class Variant : std::uint8_t {
-    shared,  ///< the line lies in one global array, a barrier stands between two sweeps
-    /// The line lies in each rank's own memory; edges are stored into the neighbours' regions, ahead of the interior
+    shared,        ///< the line lies in one global array, a barrier stands between two sweeps
+    shared_flags,  ///< the same, and flags between neighbours in place of the barrier
+    push_barrier,  ///< as push, with the barrier of `shared` in place of flags
+    /// The line lies in each rank's own memory; edges are stored into the neighbours' regions, ahead of the interior,
+    /// with a flag behind each
     push,
+    push_word,  ///< as push, but an edge and the number of its sweep travel in one word
 };
+
+inline constexpr Variant variants[] = {Variant::shared, Variant::shared_flags, Variant::push_barrier, Variant::push,
+                                       Variant::push_word};
 
 /// The word for it in reports.
 std::string_view name(Variant variant) noexcept;
@@ -47,7 +54,7 @@ void serial(std::span<const float> start, std::span<const float> source, std::sp
             std::span<float> scratch, std::size_t sweeps);
 
 /// `sweeps` sweeps by ranks, into problem.result; the bits are those of serial(). Returns seconds. Throws UsageError
-/// for more ranks than points and, by `push`, for 2^32 sweeps and more in all passes; and as spmd().
+/// for more ranks than points and, by `push_word`, for 2^32 sweeps and more in all passes; and as spmd().
 double parallel(const Problem& problem, std::size_t sweeps, Variant variant, const RankOptions& options);
 
 /// The application for the gallery. Settings: columns (points, 57,344), rows (sweeps, 100), seed. Inputs "start" (n +

@@ -1,5 +1,7 @@
 // The application for the gallery.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "apps/compare.hpp"
 #include "apps/jacobi/jacobi.hpp"
@@ -53,32 +55,35 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     if (source != nullptr) std::ranges::copy(*source, problem.source.data());
     const RankOptions options{
         .ranks = static_cast<int>(std::min<std::size_t>(n, static_cast<std::size_t>(machine.targets()) + 1))};
-    std::vector<float> by_one(n + 2), scratch(n + 2), by_sharing(n + 2), by_pushing(n + 2);
-    const auto ranks = [&](Variant variant, std::vector<float>& into) {
-        const double seconds = parallel(problem, sweeps, variant, options);
-        std::ranges::copy(problem.result.span(), into.begin());
-        return seconds;
-    };
-    const auto forget = [&] { std::ranges::fill(problem.result.span(), 0.0f); };
-    const Way ways[] = {
+    std::vector<float> by_one(n + 2), scratch(n + 2);
+    std::vector<std::vector<float>> by_ranks(std::size(variants), by_one);
+    std::vector<Way> ways{
         {"serial", [] {},
          [&] {
              return seconds_of([&] { serial(problem.start.span(), problem.source.span(), by_one, scratch, sweeps); });
-         }},
-        {"shared", forget, [&] { return ranks(Variant::shared, by_sharing); }},
-        {"push", forget, [&] { return ranks(Variant::push, by_pushing); }}};
+         }}};
+    for (const Variant variant : variants)
+        ways.push_back({std::string(name(variant)), [&] { std::ranges::fill(problem.result.span(), 0.0f); },
+                        [&, variant] {
+                            const double seconds = parallel(problem, sweeps, variant, options);
+                            std::ranges::copy(problem.result.span(),
+                                              by_ranks[static_cast<std::size_t>(variant)].begin());
+                            return seconds;
+                        }});
 
     RunResult result;
     result.app = "jacobi";
     result.workers = options.ranks;
     result.tasks = sweeps * static_cast<std::size_t>(options.ranks);
     result.timings = measure(ways, settings.repetitions, progress);
-    result.checks = {same_bits<float>("points of serial that differ", by_one, defined(problem, sweeps), "definition"),
-                     same_bits<float>("points of shared that differ", by_sharing, by_one, "serial"),
-                     same_bits<float>("points of push that differ", by_pushing, by_one, "serial")};
+    result.checks = {same_bits<float>("points of serial that differ", by_one, defined(problem, sweeps), "definition")};
+    for (const Variant variant : variants)
+        result.checks.push_back(same_bits<float>("points of " + std::string(name(variant)) + " that differ",
+                                                 by_ranks[static_cast<std::size_t>(variant)], by_one, "serial"));
     if (settings.keep_arrays) {
         result.arrays = {keep<float>("start", {n + 2}, problem.start.span()),
-                         keep<float>("source", {n}, problem.source.span()), keep<float>("result", {n + 2}, by_pushing)};
+                         keep<float>("source", {n}, problem.source.span()),
+                         keep<float>("result", {n + 2}, by_ranks.back())};
     }
     settings.inputs.clear();
     result.settings = std::move(settings);

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "apps/motion/in_step.hpp"
 #include "apps/random.hpp"
 #include "penstock/region.hpp"
 #include "penstock/remote.hpp"
@@ -15,9 +17,6 @@ namespace penstock::apps::motion {
 namespace {
 
 using Image = view<const Pixel, 2>;
-
-/// A frame is looked at twice, as the current one and as the reference, while the next one arrives.
-constexpr std::size_t slots = 3;
 
 Shape checked(const Shape& shape) {
     if (shape.block == 0 || shape.block > 4096 || shape.range > 1024)
@@ -54,134 +53,193 @@ void search(const Shape& shape, Image current, Image reference, std::size_t firs
 
 Image whole(const Shape& shape, const Pixel* frame) { return {frame, {shape.rows, shape.columns}}; }
 
-class SharedPart {
-  public:
-    SharedPart(Rank me, const Problem& problem, const SharedArray<Pixel>& ring)
-        : me_{me}, problem_{problem}, shape_{problem.shape}, ring_{ring}, mine_{share(me, shape_.down())},
-          barrier_{me, "frame"} {}
+// Where frames lie, and how rank 0 brings them there: take_in() at rank 0, slot() at all, whose image begins with row
+// first() of the frame.
 
-    void prepare() const noexcept {}
-    void run() {
-        take_in(0);
-        take_in(1);
-        for (std::size_t frame = 1; frame < shape_.frames; ++frame) {
-            barrier_.arrive_and_wait();
-            if (frame + 1 < shape_.frames) take_in(frame + 1);
-            Match* const matches =
-                problem_.matches.data() + (frame - 1) * shape_.blocks() + mine_.begin * shape_.across();
-            search(shape_, whole(shape_, slot(frame)), whole(shape_, slot(frame - 1)), 0, mine_, matches);
-        }
+/// A global ring of frames.
+class SharedFrames {
+  public:
+    SharedFrames(Rank, const Problem& problem, const SharedArray<Pixel>& ring) : problem_{problem}, ring_{ring} {}
+
+    std::size_t first() const noexcept { return 0; }
+    Image slot(std::size_t frame) const noexcept { return whole(problem_.shape, place(frame)); }
+    void take_in(std::size_t frame) const {
+        const std::size_t pixels = problem_.shape.pixels();
+        std::copy_n(problem_.frames.data() + frame * pixels, pixels, place(frame));
     }
+    Match* matches(std::size_t first, std::size_t) const noexcept { return problem_.matches.data() + first; }
+    void give(std::size_t, std::size_t) const noexcept {}
     void collect() const noexcept {}
 
   private:
-    Pixel* slot(std::size_t frame) const noexcept { return ring_.data() + frame % slots * shape_.pixels(); }
-    void take_in(std::size_t frame) const {
-        if (me_.index() == 0)
-            std::copy_n(problem_.frames.data() + frame * shape_.pixels(), shape_.pixels(), slot(frame));
-    }
+    Pixel* place(std::size_t frame) const noexcept { return ring_.data() + frame % slots * problem_.shape.pixels(); }
 
-    Rank me_;
     const Problem& problem_;
-    Shape shape_;
     const SharedArray<Pixel>& ring_;
-    Range mine_;
-    Barrier barrier_;
 };
 
-/// What rank 0 knows of a rank that searches, itself too.
-struct Searcher {
-    Remote<Pixel> strips;
-    RemoteCounter frames;
-    Counter searched;
-    Range strip;
-};
-
-class PushPart {
+/// Matches that each rank stores to rank 0.
+class StoredMatches {
   public:
-    PushPart(Rank me, const Problem& problem)
-        : problem_{problem}, shape_{problem.shape}, me_{me.index()}, mine_{share(me, shape_.down())},
-          strip_{strip_of(shape_, mine_)}, strips_{me, "strips", slots * std::max<std::size_t>(1, pixels(strip_))},
-          frames_{me, "frames"}, found_{std::max<std::size_t>(1, (mine_.end - mine_.begin) * shape_.across())} {
-        strips_.grant(0);
-        frames_.grant(0);
-        if (me_ == 0) {
-            all_matches_.emplace(me, "matches", (shape_.frames - 1) * shape_.blocks());
-            for (int rank = 0; rank < me.size(); ++rank) {
-                all_matches_->grant(rank);
-                Counter searched{me, "searched " + std::to_string(rank)};
-                searched.grant(rank);
-                const Range rows{
-                    shape_.down() * static_cast<std::size_t>(rank) / static_cast<std::size_t>(me.size()),
-                    shape_.down() * (static_cast<std::size_t>(rank) + 1) / static_cast<std::size_t>(me.size())};
-                searchers_.push_back({Remote<Pixel>::accept(me, rank, "strips"),
-                                      RemoteCounter::accept(me, rank, "frames"), std::move(searched),
-                                      strip_of(shape_, rows)});
-            }
+    StoredMatches(Rank me, const Problem& problem) : problem_{problem} {
+        if (me.index() == 0) {
+            all_.emplace(me, "matches", (problem.shape.frames - 1) * problem.shape.blocks());
+            for (int rank = 0; rank < me.size(); ++rank) all_->grant(rank);
         }
-        matches_.emplace(Remote<Match>::accept(me, 0, "matches"));
-        searched_.emplace(RemoteCounter::accept(me, 0, "searched " + std::to_string(me_)));
+        remote_.emplace(Remote<Match>::accept(me, 0, "matches"));
     }
 
-    void prepare() const noexcept {}
-    void run() {
-        hand_out(0);
-        hand_out(1);
-        for (std::size_t frame = 1; frame < shape_.frames; ++frame) {
-            if (frame + 1 < shape_.frames) hand_out(frame + 1);
-            frames_.wait_until(frames_before_ + frame + 1, Awaited::rank(0));
-            search(shape_, slot(frame), slot(frame - 1), strip_.begin, mine_, found_.data());
-            const std::size_t first = (frame - 1) * shape_.blocks() + mine_.begin * shape_.across();
-            matches_->store(first, std::span<const Match>{found_}.first((mine_.end - mine_.begin) * shape_.across()));
-            matches_->publish(*searched_, searches_before_ + frame);
-        }
-        await(shape_.frames - 1);
-        frames_before_ += shape_.frames;
-        searches_before_ += shape_.frames - 1;
+    Match* matches(std::size_t, std::size_t count) {
+        found_.resize(std::max(found_.size(), count));
+        return found_.data();
+    }
+    void give(std::size_t first, std::size_t count) const {
+        remote_->store(first, std::span<const Match>{found_}.first(count));
     }
     void collect() const {
-        if (all_matches_) std::ranges::copy(all_matches_->elements(), problem_.matches.data());
+        if (all_) std::ranges::copy(all_->elements(), problem_.matches.data());
     }
 
   private:
-    std::size_t pixels(const Range& strip) const noexcept { return (strip.end - strip.begin) * shape_.columns; }
+    const Problem& problem_;
+    std::vector<Match> found_;
+    std::optional<Region<Match>> all_;  ///< rank 0's
+    std::optional<Remote<Match>> remote_;
+};
+
+/// Each rank has the strips that it needs, which rank 0 stores one after the other.
+class StoredStrips : public StoredMatches {
+  public:
+    StoredStrips(Rank me, const Problem& problem)
+        : StoredMatches{me, problem}, problem_{problem}, strip_{strip(me.index(), me.size())},
+          strips_{me, "strips", slots * std::max<std::size_t>(1, pixels(strip_))} {
+        strips_.grant(0);
+        if (me.index() == 0)
+            for (int rank = 0; rank < me.size(); ++rank)
+                searchers_.push_back({Remote<Pixel>::accept(me, rank, "strips"), strip(rank, me.size())});
+    }
+
+    std::size_t first() const noexcept { return strip_.begin; }
     Image slot(std::size_t frame) const noexcept {
-        return {strips_.data() + frame % slots * pixels(strip_), {strip_.end - strip_.begin, shape_.columns}};
+        return {strips_.data() + frame % slots * pixels(strip_), {strip_.end - strip_.begin, problem_.shape.columns}};
     }
-    /// Rank 0: waits until everybody has searched in so many frames.
-    void await(std::size_t frame) const {
-        for (std::size_t rank = 0; rank < searchers_.size(); ++rank)
-            searchers_[rank].searched.wait_until(searches_before_ + frame, Awaited::rank(static_cast<int>(rank)));
-    }
-    /// Rank 0: stores a frame's strips, once nobody looks at what they overwrite: the reference of two searches ago.
-    void hand_out(std::size_t frame) {
-        if (frame >= slots) await(frame - 2);
-        for (Searcher& searcher : searchers_) {
+    void take_in(std::size_t frame) const {
+        const Shape& shape = problem_.shape;
+        for (const Searcher& searcher : searchers_) {
             const std::size_t size = pixels(searcher.strip);
             const Pixel* const from =
-                problem_.frames.data() + frame * shape_.pixels() + searcher.strip.begin * shape_.columns;
+                problem_.frames.data() + frame * shape.pixels() + searcher.strip.begin * shape.columns;
             searcher.strips.store(frame % slots * size, std::span<const Pixel>{from, size});
-            searcher.strips.publish(searcher.frames, frames_before_ + frame + 1);
         }
     }
 
+  private:
+    struct Searcher {
+        Remote<Pixel> strips;
+        Range strip;
+    };
+
+    std::size_t pixels(const Range& strip) const noexcept { return (strip.end - strip.begin) * problem_.shape.columns; }
+    Range strip(int rank, int ranks) const {
+        const auto part = [&](int index) {
+            return problem_.shape.down() * static_cast<std::size_t>(index) / static_cast<std::size_t>(ranks);
+        };
+        return strip_of(problem_.shape, {part(rank), part(rank + 1)});
+    }
+
     const Problem& problem_;
-    Shape shape_;
-    int me_;
-    Range mine_, strip_;
+    Range strip_;
     Region<Pixel> strips_;
-    Counter frames_;
-    std::vector<Match> found_;
-    std::optional<Region<Match>> all_matches_;  ///< rank 0's
-    std::vector<Searcher> searchers_;           ///< rank 0's
-    std::optional<Remote<Match>> matches_;
-    std::optional<RemoteCounter> searched_;
-    std::uint64_t frames_before_ = 0, searches_before_ = 0;  ///< of the passes before: counters only grow
+    std::vector<Searcher> searchers_;  ///< rank 0's
+};
+
+/// Each rank has whole frames, which rank 0 reads once and stores to all.
+class MulticastFrames : public StoredMatches {
+  public:
+    MulticastFrames(Rank me, const Problem& problem)
+        : StoredMatches{me, problem}, problem_{problem}, frames_{me, "pictures", slots * problem.shape.pixels()} {
+        frames_.grant(0);
+        if (me.index() != 0) return;
+        std::vector<Remote<Pixel>> all;
+        for (int rank = 0; rank < me.size(); ++rank) all.push_back(Remote<Pixel>::accept(me, rank, "pictures"));
+        everybody_.emplace(std::move(all));
+    }
+
+    std::size_t first() const noexcept { return 0; }
+    Image slot(std::size_t frame) const noexcept {
+        return whole(problem_.shape, frames_.data() + frame % slots * problem_.shape.pixels());
+    }
+    void take_in(std::size_t frame) const {
+        const std::size_t pixels = problem_.shape.pixels();
+        everybody_->store(frame % slots * pixels,
+                          std::span<const Pixel>{problem_.frames.data() + frame * pixels, pixels});
+    }
+
+  private:
+    const Problem& problem_;
+    Region<Pixel> frames_;
+    std::optional<Multicast<Pixel>> everybody_;  ///< rank 0's
+};
+
+template <class Frames, class InStep>
+class SearchPart {
+  public:
+    template <class... Where>
+    SearchPart(Rank me, const Problem& problem, const Where&... where)
+        : shape_{problem.shape}, takes_in_{me.index() == 0}, mine_{share(me, shape_.down())},
+          frames_{me, problem, where...}, in_step_{me} {}
+
+    void prepare() const noexcept {}
+    void run() {
+        const std::size_t count = (mine_.end - mine_.begin) * shape_.across();
+        take_in(0);
+        take_in(1);
+        for (std::size_t frame = 1; frame < shape_.frames; ++frame) {
+            in_step_.turn();
+            if (frame + 1 < shape_.frames) take_in(frame + 1);
+            in_step_.before_search(frame);
+            const std::size_t first = (frame - 1) * shape_.blocks() + mine_.begin * shape_.across();
+            search(shape_, frames_.slot(frame), frames_.slot(frame - 1), frames_.first(), mine_,
+                   frames_.matches(first, count));
+            frames_.give(first, count);
+            in_step_.searched(frame);
+        }
+        in_step_.finish(shape_.frames);
+    }
+    void collect() const { frames_.collect(); }
+
+  private:
+    void take_in(std::size_t frame) {
+        if (!takes_in_) return;
+        in_step_.before_taking_in(frame);
+        frames_.take_in(frame);
+        in_step_.taken_in(frame);
+    }
+
+    Shape shape_;
+    bool takes_in_;
+    Range mine_;
+    Frames frames_;
+    InStep in_step_;
 };
 
 }  // namespace
 
-std::string_view name(Variant variant) noexcept { return variant == Variant::shared ? "shared" : "push"; }
+std::string_view name(Variant variant) noexcept {
+    switch (variant) {
+        case Variant::shared:
+            return "shared";
+        case Variant::shared_flags:
+            return "shared-flags";
+        case Variant::push_barrier:
+            return "push-barrier";
+        case Variant::push:
+            return "push";
+        case Variant::multicast:
+            return "multicast";
+    }
+    return "?";
+}
 
 Problem::Problem(const Shape& wanted)
     : shape{checked(wanted)}, frames{shape.frames * shape.pixels()}, matches{(shape.frames - 1) * shape.blocks()} {}
@@ -215,9 +273,26 @@ void serial(const Problem& problem, std::span<Match> matches) {
 
 double parallel(const Problem& problem, Variant variant, const RankOptions& options) {
     StoreWays::here();  // measured here, once, and not by each rank
-    if (variant == Variant::push) return seconds_of_ranks(options, [&](Rank me) { return PushPart{me, problem}; });
-    const SharedArray<Pixel> ring{slots * problem.shape.pixels()};
-    return seconds_of_ranks(options, [&](Rank me) { return SharedPart{me, problem, ring}; });
+    const auto stored = [&]<class Frames, class InStep>() {
+        return seconds_of_ranks(options, [&](Rank me) { return SearchPart<Frames, InStep>{me, problem}; });
+    };
+    const auto shared = [&]<class InStep>() {
+        const SharedArray<Pixel> ring{slots * problem.shape.pixels()};
+        return seconds_of_ranks(options, [&](Rank me) { return SearchPart<SharedFrames, InStep>{me, problem, ring}; });
+    };
+    switch (variant) {
+        case Variant::shared:
+            return shared.template operator()<InStepByBarrier>();
+        case Variant::shared_flags:
+            return shared.template operator()<InStepByFlags>();
+        case Variant::push_barrier:
+            return stored.template operator()<StoredStrips, InStepByBarrier>();
+        case Variant::push:
+            return stored.template operator()<StoredStrips, InStepByFlags>();
+        case Variant::multicast:
+            return stored.template operator()<MulticastFrames, InStepByFlags>();
+    }
+    throw UsageError("motion: there is no such variant");
 }
 
 }  // namespace penstock::apps::motion

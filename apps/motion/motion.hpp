@@ -23,9 +23,15 @@ using kernels::motion::Pixel;
 
 /// How frames get to those that search.
 enum class Variant : std::uint8_t {
-    shared,  ///< rank 0 writes each frame into a global ring of frames, a barrier stands between two
-    push,    ///< rank 0 stores to each rank the strip that it needs, one frame ahead; matches are stored back
+    shared,        ///< rank 0 writes each frame into a global ring of frames, a barrier stands between two
+    shared_flags,  ///< the same, and flags between rank 0 and each other one tell of frames and of searches
+    push_barrier,  ///< as push, with the barrier of `shared` in place of flags
+    push,          ///< rank 0 stores to each rank the strip that it needs, one frame ahead; matches are stored back
+    multicast,     ///< as push, but whole frames, which rank 0 reads once and stores to all
 };
+
+inline constexpr Variant variants[] = {Variant::shared, Variant::shared_flags, Variant::push_barrier, Variant::push,
+                                       Variant::multicast};
 
 /// The word for it in reports.
 std::string_view name(Variant variant) noexcept;

@@ -87,30 +87,30 @@ RunResult run(Machine& machine, const Settings& given, const Progress& progress)
     generate(problem, settings.seed);
     if (frames != nullptr) std::ranges::copy(*frames, problem.frames.data());
     const RankOptions options{.ranks = machine.targets() + 1};
-    std::vector<Match> by_one(problem.matches.size()), by_sharing(by_one), by_pushing(by_one);
-    const auto forget = [&] { std::ranges::fill(problem.matches.span(), Match{}); };
-    const auto ranks = [&](Variant variant, std::vector<Match>& into) {
-        return [&, variant] {
-            const double seconds = parallel(problem, variant, options);
-            std::ranges::copy(problem.matches.span(), into.begin());
-            return seconds;
-        };
-    };
-    const Way ways[] = {{"serial", [] {}, [&] { return seconds_of([&] { serial(problem, by_one); }); }},
-                        {"shared", forget, ranks(Variant::shared, by_sharing)},
-                        {"push", forget, ranks(Variant::push, by_pushing)}};
+    std::vector<Match> by_one(problem.matches.size());
+    std::vector<std::vector<Match>> by_ranks(std::size(variants), by_one);
+    std::vector<Way> ways{{"serial", [] {}, [&] { return seconds_of([&] { serial(problem, by_one); }); }}};
+    for (const Variant variant : variants)
+        ways.push_back({std::string(name(variant)), [&] { std::ranges::fill(problem.matches.span(), Match{}); },
+                        [&, variant] {
+                            const double seconds = parallel(problem, variant, options);
+                            std::ranges::copy(problem.matches.span(),
+                                              by_ranks[static_cast<std::size_t>(variant)].begin());
+                            return seconds;
+                        }});
 
     RunResult result;
     result.app = "motion";
     result.workers = options.ranks;
     result.tasks = (shape.frames - 1) * static_cast<std::size_t>(options.ranks);
     result.timings = measure(ways, settings.repetitions, progress);
-    result.checks = {{"blocks with another smallest sum", 0, wrong_blocks(problem, by_one), 0, "definition"},
-                     same_bits<Match>("matches of shared that differ", by_sharing, by_one, "serial"),
-                     same_bits<Match>("matches of push that differ", by_pushing, by_one, "serial")};
+    result.checks = {{"blocks with another smallest sum", 0, wrong_blocks(problem, by_one), 0, "definition"}};
+    for (const Variant variant : variants)
+        result.checks.push_back(same_bits<Match>("matches of " + std::string(name(variant)) + " that differ",
+                                                 by_ranks[static_cast<std::size_t>(variant)], by_one, "serial"));
     if (settings.keep_arrays) {
         std::vector<std::uint32_t> sums;
-        for (const Match& match : by_pushing) sums.push_back(match.sad);
+        for (const Match& match : by_ranks.back()) sums.push_back(match.sad);
         result.arrays = {keep<Pixel>("frames", {shape.frames, shape.rows, shape.columns}, problem.frames.span()),
                          {"result", {shape.frames - 1, shape.down(), shape.across()}, std::move(sums)}};
     }

@@ -184,7 +184,8 @@ WORDS = {
     "dependent": "calls in the order of their tags",
     "resident": "tagged calls, resident data", "chains": "chains of calls", "both": "chains and resident data",
     "shared": "shared memory", "lines": "shared memory, whole lines", "push": "remote stores",
-    "push-lines": "remote stores, whole lines",
+    "push-lines": "remote stores, whole lines", "shared-flags": "shared memory, flags", "push-barrier": "remote stores, a barrier",
+    "push-word": "remote stores, edge and flag in a word", "multicast": "remote stores, multicast",
     "bulk": "bulk exchange", "pencils": "bulk exchange, row by row", "dma-bulk": "bulk exchange, copied by an engine",
     "dma-pencils": "row by row, copied by an engine", "elements": "remote stores, number by number", "pull": "tiled pull", "choice": "push or pull, as calibrated",
 }  # fmt: skip
