@@ -1,5 +1,5 @@
-// 1-D Jacobi relaxation, n = 57,344, 100 sweeps: edges stored into the neighbours' regions, against a global array, each
-// with a barrier and with flags between the sweeps.
+// 1-D Jacobi relaxation, n = 57,344, 100 sweeps: edges stored into the neighbours' regions, against a global array,
+// each with a barrier and with flags between the sweeps.
 #include "apps/jacobi/jacobi.hpp"
 
 #include <cstring>
