@@ -103,7 +103,7 @@ LATENCY = Experiment(
         Published("latency from one source to several destinations", NOT_STATED, "DataCutter-Lite, figure 9"),
         Published(
             "bandwidth and latency between main processor and SPEs",
-            f"{NOT_STATED}, but a large decrease against SPE to SPE",
+            f"{NOT_STATED}, but a large decrease of bandwidth against SPE to SPE",
             "DataCutter-Lite, figures 10 to 12",
         ),
     ),
@@ -350,8 +350,9 @@ TISSUE = Experiment(
     pictures=lambda figures: filter_pictures(figures, TISSUE_RUN, "Tissue analysis", tissue_prefixes(figures)),
     shows=tissue_shows,
     differs="Decoding on several nodes (figures 20 and 21) is measured by ./bench nodes, without the analysis behind it. Ours first: JPEG tiles, whose colour "
-    "and whose pattern, of the grey tile, two filters find that each read the tile. Below it the way of the paper, from TIFF tiles that a filter of the graph "
-    "decodes, and its baseline; the paper's gets its tiles by a socket. One thread does the same as each.",
+    "and whose pattern, of the grey tile, two filters find that each read the tile. Below it the way of the paper, from TIFF tiles, and its baseline. "
+    "Here a filter of the graph decodes a tile; in the paper the thread that calls the library does, and its baseline gets tiles by a socket. One thread does the "
+    "same as each.",
 )
 
 EXPERIMENTS = (LATENCY, PROTOCOL, ADDITION, COLOUR, TISSUE)

@@ -251,7 +251,7 @@ SPEED_UP = Experiment(
     "'push' by flags; 'shared-flags' and 'push-barrier' tell what remote stores gain from what flags gain. 'push-word' sends an edge and its flag in one word, "
     "and 'multicast' whole frames to all.",
     cause="Radix sort: gathering keys into whole lines in the program costs more than it saves, the first cache gathers the 256 open lines by "
-    "itself. So push stores key by key since fef8c25, as the paper's program did, and what gathers stands beside it ('push-lines' in ./bench "
+    "itself. So push stores key by key since fef8c25, as the paper would have data sent, and what gathers stands beside it ('push-lines' in ./bench "
     "radix). On the EPYC two runs on the same day gave 0.99 and 1.02 times shared memory on one rank, where the one above has less, and that is "
     "not explained; fewer instructions a key did not make it faster (docs/performance/2-vcpu-epyc.md). Jacobi: the exchange is a small part "
     "of a sweep, so that there is next to nothing to gain; push lost until 1f66be3, while its points were aligned otherwise than shared "

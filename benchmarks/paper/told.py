@@ -87,7 +87,7 @@ READING = (
     "How to read the figures: a ratio is the median over the batches of a run, which need not be the quotient of two medians, and in brackets "
     "stands its 95 % interval. F1 is one cache line bounced between two processors, there and back, F2 the same with two lines in turn. Where the "
     "processors of a virtual machine stood near one another and far apart by turns (docs/measuring.md), the figures are those of near. "
-    "Effective execution time (AEET) is what the jobs take by themselves, over the number of workers (each table says how that is measured), total "
+    "Average effective execution time (AEET) is what the jobs take by themselves, over the number of workers (each table says how that is measured), total "
     "execution time (TET) the time from the first issue until all is complete. 'hand' is the same work threaded by hand, 'tagged' are tagged calls with barriers, 'dependent' calls "
     "find their order by their arguments, 'staged' ones work on copies in the target's local store.",
     "Below every experiment stand the commands that made its figures, the day, the program (its commit), how long it took and how noisy it was: "

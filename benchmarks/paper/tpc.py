@@ -120,18 +120,18 @@ NULL = Experiment(
         Published("initiation by DMA in place of remote stores (MMIO)", "about 1,000 cycles more", "TPC, figure 1(b)"),
         Published("completion by plain DMA in place of the atomic one (ACU)", "about 200 cycles more", "TPC, figure 1(b)"),
         Published(
-            "of this: the initiator builds the descriptor and stores it, by the number of arguments",
+            "of the trip by MMIO and ACU: the initiator builds the descriptor and stores it, by the number of arguments",
             "180 to 380 cycles",
             "TPC, figure 1(c)",
         ),
-        Published("of this: there and back on the bus", "about 800 cycles", "TPC, figure 1(c)"),
+        Published("of the trip by MMIO and ACU: there and back on the bus", "about 800 cycles", "TPC, figure 1(c)"),
         Published(
-            "of this: the target builds the list of transfers, for one argument and for eight",
+            "of the trip by MMIO and ACU: the target builds the list of transfers, for one argument and for eight",
             "650 and 1,450 cycles",
             "TPC, figure 1(c)",
         ),
         Published(
-            "of this: the target finds the task, allocates and issues the completion, whatever the number of arguments",
+            "of the trip by MMIO and ACU: the target finds the task, allocates and issues the completion, whatever the number of arguments",
             "about 280 cycles",
             "TPC, figure 1(c)",
         ),
@@ -237,7 +237,7 @@ QUEUE = Experiment(
         Published("the same with a queue of one", "only on all six targets", "TPC, figure 2"),
         Published(
             "throughput with an argument of 4 KB (two targets, a queue of 4)",
-            "about half of the maximum",
+            "approaches half of the maximum",
             "TPC, figure 2",
         ),
         Published(
@@ -245,7 +245,7 @@ QUEUE = Experiment(
             "about 3 GB/s, 12 % of the theoretical 25.6",
             "TPC, figure 2",
         ),
-        Published("a queue that suffices for all possible overlap", "up to four", "TPC, section 4.2"),
+        Published("a queue that is expected to suffice for all possible overlap", "up to four", "TPC, section 4.2"),
     ),
     runs=(QUEUE_RUN,),
     tables=queue_tables,
@@ -351,7 +351,8 @@ LU = Experiment(
     tables=lu_tables,
     pictures=lambda figures: breakdown_pictures(figures, LU_RUNS, "LU", ("hand", "tagged")),
     shows=lu_shows,
-    differs="The paper's speed-ups are over one target, and the processor that issues is one more; here they are over one thread that calls the functions.",
+    differs="By their size the paper's speed-ups are over one target, though it does not say so, and the processor that issues is one more; here they are over "
+    "one thread that calls the functions.",
     cause="With blocks of 64 a task takes some 20 us, so that issuing is next to nothing; what the targets still spend beside computing is "
     "lines that travel, the blocks that the other processor wrote among them. With blocks of 16 a task takes a third of a microsecond in "
     "float, and to issue it and to take it from its lane are a tenth and more of that: the lines of the record and of its extension travel, "
@@ -511,8 +512,8 @@ KERNELS = Experiment(
     tables=lambda figures: breakdown_tables(figures, KERNEL_RUNS),
     pictures=lambda figures: breakdown_pictures(figures, KERNEL_RUNS, "kernels", ("hand", "tagged")),
     shows=kernels_shows,
-    differs="Sequoia, a language for the Cell, does not run here. What the paper compares with it is static against dynamic distribution; "
-    "here threads by hand with equal parts stand for the static one.",
+    differs="Sequoia, a language whose programs distribute tasks and data statically, does not run here; threads by hand with equal parts stand for that. "
+    "The paper ascribes its lead with CONV2D to transfers that overlap better; dynamic execution it names for PBPI alone.",
     cause="SAXPY's tasks of 32 x 64 elements take 0.5 to 0.6 us, so that issuing them is a good part of the initiator's time, and each begins "
     "where the processor's own prefetcher has to begin anew. Its runs are so short that waking the targets, 60 to 80 us, took a seventh of "
     "them until the program 142069e; now targets are awake when a run begins, as the threads by hand and the paper's processors are (what waking takes "
