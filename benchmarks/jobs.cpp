@@ -18,6 +18,7 @@
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
 #include "jobs/job.hpp"
+#include "jobs/staging.hpp"
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
 #include "penstock/chain.hpp"
@@ -359,16 +360,20 @@ int main(int argc, char** argv) {
     const bench::About about{
         "jobs",
         "overhead over effective execution time of jobs of 1 and 10 cycles a byte: chains, resident data, mechanisms",
-        {"jobs/chain-16", "jobs/overhead-1", "jobs/overhead-10", "jobs/over-onetbb"}};
+        {"jobs/chain-16", "jobs/overhead-1", "jobs/overhead-10", "jobs/over-onetbb", "jobs/staged-over-before"}};
     bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     const auto machine = bench::make_machine();
     null_chains(report, options, *machine);
     options.plan.rounds = options.quick ? 3 : 15;
     options.plan.attempts = 2;
-    Data data;
-    one_cycle(report, options, *machine, data);
-    ten_cycles(report, options, *machine, data);
+    {
+        Data data;
+        one_cycle(report, options, *machine, data);
+        ten_cycles(report, options, *machine, data);
+    }
+    options.plan.rounds = options.quick ? 7 : 31;
+    jobs::compare_staging(report, options, *machine);
     report.note(
         "overhead is TET / AEET - 1; AEET is the time inside the jobs over the number of workers, the issuing thread "
         "counted where it "

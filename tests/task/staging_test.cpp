@@ -120,6 +120,23 @@ TEST_P(Staging, of_more_than_the_local_store_holds_comes_from_the_heap) {
     EXPECT_EQ(x, expected);
 }
 
+TEST_P(Staging, of_long_blocks_copies_every_byte_and_no_other) {  // which are copied in several parts at once
+    const auto increase = [](std::span<unsigned char> v) {
+        for (auto& byte : v) ++byte;
+    };
+    std::mt19937 random(19);
+    for (const std::size_t length : {24 * 1024 - 1, 24 * 1024, 24 * 1024 + 1, 32'400, 65'536, 100'003}) {
+        for (const std::size_t offset : {0, 1, 63, 64, 127}) {
+            std::vector<unsigned char> x(length + 256);
+            for (auto& byte : x) byte = static_cast<unsigned char>(random());
+            auto expected = x;
+            increase(std::span(expected).subspan(offset + 64, length));
+            machine.call(increase, staged(inout(std::span(x).subspan(offset + 64, length)))).wait();
+            ASSERT_EQ(x, expected) << length << " bytes from " << offset;
+        }
+    }
+}
+
 struct alignas(128) Line {
     int value = 1;
 };

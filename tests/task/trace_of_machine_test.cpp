@@ -176,6 +176,33 @@ TEST(MachineTrace, has_a_timeline_with_fetches_ahead_before_the_task_that_they_a
         EXPECT_LE(end_of(fetches[fetches.size() - tasks.size() + i]), begin_of(tasks[i]) + 0.001);
 }
 
+TEST(MachineTrace, has_a_timeline_in_which_the_fetch_of_a_staged_task_begins_before_the_task_before_it_ends) {
+    auto options = with_targets(1);
+    options.prefetch = Prefetch::always;
+    Machine machine(options);
+    std::vector<int> x(4096), y(4096);
+    Gate gate;
+    machine.on(0).call(boxed([&] { gate.wait(); }));
+    for (int i = 0; i < 10; ++i) machine.on(0).call<named_procedure>(staged(in(x)), staged(out(y)));
+    machine.start_timeline();
+    gate.open();
+    machine.finish();
+    machine.stop_timeline();
+    std::vector<penstock::test::Json> tasks, copies, ahead;
+    for (auto& task : events_of(machine, "task"))
+        if (task["name"].text.find("named_procedure") != std::string::npos) tasks.push_back(task);
+    for (auto& fetch : events_of(machine, "fetch"))
+        (fetch["args"]["bytes_in"].number == 4096 * sizeof(int) ? copies : ahead).push_back(fetch);
+    ASSERT_EQ(tasks.size(), 10u);
+    ASSERT_EQ(copies.size(), 10u);
+    ASSERT_GE(ahead.size(), 9u);  // of all but the first, whose turn comes at once
+    for (std::size_t i = 1; i < tasks.size(); ++i) {
+        const auto& asked = ahead[ahead.size() - tasks.size() + i];
+        EXPECT_LE(end_of(asked), end_of(tasks[i - 1]) + 0.001);
+        EXPECT_LE(end_of(tasks[i - 1]), begin_of(copies[i]) + 0.001);  // what the task before writes is not missed
+    }
+}
+
 TEST(MachineTrace, has_a_timeline_with_stalls_and_with_idle_targets) {
     auto options = with_targets(1);
     options.depth = 1;

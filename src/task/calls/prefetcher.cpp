@@ -11,6 +11,9 @@ namespace {
 constexpr std::size_t line = 64;  // a larger line only makes some of the requests redundant
 
 std::size_t fetch(const ArgumentBlock& block, std::size_t budget) noexcept {
+    // What is asked for at once stands still as soon as a processor has as many lines on the way as it can have. The
+    // rest of what lies in one piece comes as fast when it is copied.
+    if (block.staged && block.rows == 1) budget = std::min(budget, Prefetcher::most_staged);
     std::size_t bytes = 0;
     const std::byte* row = block.base;
     for (std::size_t r = 0; r < block.rows && bytes < budget; ++r, row += block.pitch) {
@@ -34,9 +37,10 @@ std::uint32_t shape_of(const ArgumentBlock* blocks, std::size_t count) noexcept 
     return static_cast<std::uint32_t>(std::bit_width(largest->rows) << 8 | std::bit_width(largest->row_bytes)) + 1;
 }
 
-/// Only rows apart from one another are fetched ahead.
+/// Only rows apart from one another are fetched ahead, and the beginnings of blocks that will be copied.
 bool worth_a_look(const ArgumentBlock* blocks, std::size_t count) noexcept {
     return std::any_of(blocks, blocks + count, [](const ArgumentBlock& block) {
+        if (block.staged && block.rows == 1) return block.bytes() >= Prefetcher::least_bytes;
         return block.rows >= Prefetcher::least_rows && block.row_bytes <= Prefetcher::longest_row &&
                block.bytes() >= Prefetcher::least_bytes;
     });

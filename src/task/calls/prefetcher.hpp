@@ -22,6 +22,7 @@ class Prefetcher {
     static constexpr std::uint32_t window = 16;           ///< tasks timed together
     static constexpr std::uint32_t hold = 160;            ///< windows that a decision lasts
     static constexpr std::size_t most_bytes = 64 * 1024;  ///< fetched ahead for one task
+    static constexpr std::size_t most_staged = 1024;      ///< of a block in one piece that will be copied
     static constexpr std::size_t least_bytes = 512;       ///< smaller arguments are not worth a look
     static constexpr std::size_t least_rows = 4;          ///< nor are those in fewer pieces
     static constexpr std::size_t longest_row = 4096;      ///< nor are those in longer pieces
@@ -32,7 +33,8 @@ class Prefetcher {
     bool may_pay(const Entry& entry) const noexcept {
         // What lies in one piece the processor's own prefetcher brings as fast; asking for it again cost up to a fifth
         // (16 and 64 KiB in one piece, `./bench paper prefetch`).
-        return mode_ == Prefetch::measured ? entry.has_rows : mode_ == Prefetch::always && entry.has_blocks;
+        return mode_ == Prefetch::measured ? entry.has_rows || entry.stages
+                                           : mode_ == Prefetch::always && entry.has_blocks;
     }
     /// Called before the current task runs, with the task that will run next. Returns the bytes asked for.
     std::size_t next(const TaskPayload& payload, std::byte* extension) noexcept {

@@ -1,9 +1,10 @@
 // task layer: what a thread needs to run tasks: a local store, a prefetcher, counters. Each target has one and each
 // initiator, for the tasks that it runs while it helps.
 //
-// One task goes through TPC's stages: FETCH (its arguments are prefetched while the task before it is active, and what
-// must be staged is copied into the local store), READY, ACTIVE, WRITE-BACK (staged results are copied out), COMPLETE
-// (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is
+// One task goes through TPC's stages: FETCH (its arguments are prefetched before and while the task before it is
+// active; what must be staged is copied into the local store when its own turn comes, behind the WRITE-BACK of the one
+// before: all of this is one thread's, in program order), READY, ACTIVE, WRITE-BACK (staged results are copied out),
+// COMPLETE (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is
 // run_front's and run_claimed's, and with run() the caller's.
 #pragma once
 

@@ -22,6 +22,7 @@ struct ArgumentBlock {
     std::size_t row_bytes;
     std::ptrdiff_t pitch;
     Access access;
+    bool staged = false;  ///< it is copied into the local store, or from there
 
     std::size_t bytes() const noexcept { return rows * row_bytes; }
 };
@@ -54,8 +55,9 @@ struct Entry {
     /// Fills `blocks` with at most max_blocks tagged arguments and returns how many.
     std::size_t (*describe)(const PackedArguments&, ArgumentBlock* blocks) noexcept;
     std::string_view name;
-    bool has_blocks;  ///< false: there is nothing to prefetch, ever
-    bool has_rows;    ///< an argument may lie in pieces apart from one another
+    bool has_blocks;      ///< false: there is nothing to prefetch, ever
+    bool has_rows;        ///< an argument may lie in pieces apart from one another
+    bool stages = false;  ///< an argument is copied into the local store, or from there
 };
 
 /// Gives `entry` a number, from 1. Called during static initialisation, in the same order in every process of one

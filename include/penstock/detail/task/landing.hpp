@@ -10,14 +10,21 @@
 
 #include "penstock/argument.hpp"
 #include "penstock/detail/task/local_store.hpp"
+#include "penstock/detail/task/long_copy.hpp"
 
 namespace penstock::landing {
 
 /// Copies elements to other memory, or back.
 template <bool gather, class T>
 void copy(std::span<T> value, std::remove_const_t<T>* contiguous) {
-    if constexpr (gather) std::copy_n(value.data(), value.size(), contiguous);
-    else std::copy_n(contiguous, value.size(), value.data());
+    auto* to = contiguous;
+    const T* from = value.data();
+    if constexpr (!gather) to = value.data(), from = contiguous;
+    if constexpr (std::is_trivially_copyable_v<T>)
+        if (value.size_bytes() >= long_copy::least_bytes)
+            return long_copy::copy(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+                                   value.size_bytes());
+    std::copy_n(from, value.size(), to);
 }
 
 /// Copies all elements of a view in row-major order to contiguous memory, or back.
@@ -86,6 +93,12 @@ constexpr std::size_t extent_of() {
 template <class Parameter, class Shape>
 inline constexpr bool needs_staging = tagging::is_span<std::remove_cvref_t<Parameter>> && !tagging::is_span<Shape>;
 
+/// Is an argument copied into the local store for this parameter?
+template <class Parameter, class Stored>
+inline constexpr bool is_copied = false;
+template <class Parameter, Access access, class Shape, bool staged>
+inline constexpr bool is_copied<Parameter, Tagged<access, Shape, staged>> = staged || needs_staging<Parameter, Shape>;
+
 template <class Parameter, Access access, class Shape, bool staged>
 class Landing<Parameter, Tagged<access, Shape, staged>> {
     using Stored = Tagged<access, Shape, staged>;
@@ -93,7 +106,7 @@ class Landing<Parameter, Tagged<access, Shape, staged>> {
     using Value = std::remove_const_t<typename Shape::element_type>;
 
   public:
-    static constexpr bool copies = staged || needs_staging<Parameter, Shape>;
+    static constexpr bool copies = is_copied<Parameter, Stored>;
     Landing(Stored& stored, LocalStore& store) : stored_(stored) {
         if constexpr (copies) {
             static_assert(std::is_trivially_copyable_v<Value>,

@@ -220,6 +220,7 @@ struct Call<F, Parameters<P...>, Args...> {
     static constexpr std::size_t count = sizeof...(Args);
     static constexpr bool has_blocks = (tagging::is_tagged<Args> || ...);
     static constexpr bool has_rows = (tagging::is_in_rows<Args> || ...);
+    static constexpr bool stages = (landing::is_copied<P, typename Bind<P, Args>::Stored> || ...);
     static constexpr bool has_residents = (is_resident<Args> || ...);
 
     /// Argument I in the form in which it is stored: a scalar in its parameter's type, a tagged argument as it is.
@@ -270,14 +271,16 @@ struct Call<F, Parameters<P...>, Args...> {
 
     static std::size_t describe(const PackedArguments& packed, ArgumentBlock* blocks) noexcept {
         std::size_t n = 0;
-        const auto one = [&]<class S>(const S& stored) {
-            if constexpr (tagging::is_tagged<S>) describe_one(S::access, stored.value, blocks, n);
+        const auto one = [&]<class Parameter, class S>(std::type_identity<Parameter>, const S& stored) {
+            if constexpr (tagging::is_tagged<S>)
+                describe_one(S::access, landing::is_copied<Parameter, S>, stored.value, blocks, n);
         };
         if (packed.boxed) {
-            std::apply([&](const auto&... stored) { (one(stored), ...); }, *Pack::box(packed));
+            std::apply([&](const F&, const auto&... stored) { (one(std::type_identity<P>{}, stored), ...); },
+                       *Pack::box(packed));
         } else if constexpr (!Pack::layout.boxed) {
             [&]<std::size_t... I>(std::index_sequence<I...>) {
-                (one(Pack::template load<I + 1>(packed)), ...);
+                (one(std::type_identity<P>{}, Pack::template load<I + 1>(packed)), ...);
             }(std::index_sequence_for<Args...>{});
         }
         return n;
@@ -408,11 +411,15 @@ struct Call<F, Parameters<P...>, Args...> {
     }
 
     template <class Shape>
-    static void describe_one(Access access, const Shape& value, ArgumentBlock* blocks, std::size_t& n) noexcept {
+    static void describe_one(Access access, bool staged, const Shape& value, ArgumentBlock* blocks,
+                             std::size_t& n) noexcept {
         if constexpr (tagging::is_pieces<Shape>) {
-            for (auto piece : value) describe_one(access, piece, blocks, n);
+            for (auto piece : value) describe_one(access, staged, piece, blocks, n);
         } else if (n < Entry::max_blocks && !value.empty()) {
-            if (const auto block = block_of(access, value)) blocks[n++] = *block;
+            if (const auto block = block_of(access, value)) {
+                blocks[n] = *block;
+                blocks[n++].staged = staged;
+            }
         }
     }
 };
@@ -453,8 +460,8 @@ struct Constant {
 
 template <class Call, class Name>
 struct Registered {
-    static constexpr Entry entry{&Call::run,  &Call::discard,   &Call::describe,
-                                 Name::value, Call::has_blocks, Call::has_rows};
+    static constexpr Entry entry{&Call::run,       &Call::discard, &Call::describe, Name::value,
+                                 Call::has_blocks, Call::has_rows, Call::stages};
     static inline const std::uint32_t number = register_entry(entry);
 };
 
