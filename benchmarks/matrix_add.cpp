@@ -145,13 +145,53 @@ void compare(Problem& problem, int processors, const bench::Options& options, be
     }
 }
 
+/// The size of buffers that the runtime chooses, beside each by hand.
+bench::Ratio compare_sizes(Problem& problem, int processors, std::size_t passes, const bench::Options& options,
+                           bench::Report& report) {
+    const auto machine = bench::make_machine({.targets = processors - 1});
+    const auto streamed = [&](std::string name, std::size_t at_once) {
+        auto all = contestant(std::move(name), problem, [&problem, &machine, processors, passes, at_once] {
+            addition::streamed(problem.left(), problem.right(), problem.result(), at_once, processors, *machine,
+                               passes);
+        });
+        all.batch = [batch = std::move(all.batch), passes] { return batch() / static_cast<double>(passes); };
+        return all;
+    };
+    const std::string chosen = "automatic";
+    std::vector<bench::Contestant> contestants{streamed(chosen, 0)};
+    for (std::size_t at_once = 4; at_once <= rows / 2; at_once *= 2)
+        contestants.push_back(streamed(std::to_string(at_once) + " rows", at_once));
+    const auto result = bench::measure(contestants, options.plan);
+    std::string best = contestants[1].name;
+    for (const auto& each : result.names()) {
+        if (each != chosen && result.median(each) < result.median(best)) best = each;
+        const auto over = result.ratio(chosen, each).usual;
+        report.row("size, " + std::to_string(processors) + " processors, " + std::to_string(passes) + " in a row, " + each,
+                   {{"median_us", result.median(each) / 1000},
+                    {"automatic_over_it", over.value},
+                    {"low", over.low},
+                    {"high", over.high}});
+    }
+    report.conditions(result);
+    return result.ratio(chosen, best);
+}
+
+void judge_automatic(Problem& problem, int most, bench::Options options, bench::Report& report) {
+    options.plan.rounds = std::min(options.plan.rounds, 31);
+    bench::Ratio all = compare_sizes(problem, 1, 1, options, report);
+    all.add(compare_sizes(problem, 1, in_a_row, options, report));
+    all.add(compare_sizes(problem, most, 1, options, report));
+    all.add(compare_sizes(problem, most, in_a_row, options, report));
+    report.goal("matrix-add/automatic", all, bench::Direction::at_most, 1.05);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const bench::About about{
         "matrix-add",
         "sum of two matrices of 1024 x 512 through streams of row-sized and large buffers, against direct calls",
-        {"matrix-add/prefetch"}};
+        {"matrix-add/prefetch", "matrix-add/automatic"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 61;
     bench::Report report{about, options};
@@ -163,6 +203,7 @@ int main(int argc, char** argv) {
     for (const int processors : {1, most})
         for (const std::size_t at_once : {1, 2, 8, 32, 128}) cases.push_back({processors, at_once});
     judge_prefetch(problem, cases, options, report);
+    judge_automatic(problem, most, options, report);
     report.note(
         "prefetch: sums in a row on machines that fetch the next buffer ahead where it pays (with), always, and never "
         "(without); the last row "

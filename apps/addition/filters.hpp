@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "apps/addition/streams.hpp"
@@ -21,7 +22,7 @@ struct ReadRows {
     Setting<int> made_rows{"rows", 512, {.least = 1, .most = 1 << 20}},
         made_columns{"columns", 512, {.least = 1, .most = 1 << 20}};
     Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
-    Setting<int> at_once{"rows-a-buffer", 1, {.unit = "rows", .least = 1, .most = 1 << 20}};
+    Setting<int> at_once{"rows-a-buffer", 0, {.unit = "rows", .least = 0, .most = 1 << 20}};  ///< 0: the runtime's choice;
     PassSetting times;
 
     ReadRows() = default;
@@ -46,8 +47,7 @@ struct ReadRows {
     bool operator()() {
         if (next_ == matrix_.extent(0) && ++pass_ < times.count()) next_ = 0;
         if (next_ == matrix_.extent(0)) return false;
-        auto buffer =
-            rows.make(std::min(static_cast<std::size_t>(at_once.get()), matrix_.extent(0) - next_), matrix_.extent(1));
+        auto buffer = rows.make(std::min(rows_a_buffer(), matrix_.extent(0) - next_), matrix_.extent(1));
         read_rows(matrix_, next_, buffer.edit_image());
         buffer.edit_tags().user[0] = next_;
         next_ += buffer.extent(0);
@@ -56,6 +56,13 @@ struct ReadRows {
     }
 
   private:
+    std::size_t rows_a_buffer() const {
+        if (at_once != 0) return static_cast<std::size_t>(at_once.get());
+        std::size_t all = 0;
+        if (__builtin_mul_overflow(matrix_.extent(0), times.count(), &all)) all = std::numeric_limits<std::size_t>::max();
+        return rows.units_a_buffer(all, matrix_.extent(1));
+    }
+
     Source matrix_{};
     bool given_ = false;
     std::vector<float> own_;

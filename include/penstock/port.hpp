@@ -116,6 +116,7 @@ class OutputPort : public Port {
   protected:
     OutputPort(std::string name, ElementType element);
     ~OutputPort() = default;
+    std::size_t units_a_buffer(std::size_t total, std::size_t unit_bytes) const;
     Block* make(std::size_t bytes, std::size_t reserved_bytes);
     Block* wrap(std::span<const std::byte> values, std::shared_ptr<const void> holder);
     void write(Block* block);
@@ -156,6 +157,16 @@ class Output : public streaming::OutputPort {
     }
     /// An empty buffer to which up to `n` values can be appended.
     Buffer<T> reserve(std::size_t n) { return make_shaped(std::array<std::size_t, 1>{0}, n); }
+    /// How much a buffer should hold of a stream that can be cut anywhere: so many of its `total` units (rows, frames)
+    /// of `unit` values each, at least 1. Those in all for a stream without an end: SIZE_MAX. Every filter of a run
+    /// gets the same answer to the same question, so that two streams can be cut alike. Half of a target's local store
+    /// at most, so that what is written next to one core is still there when that core reads it; and so many buffers
+    /// that each of several threads gets about eight. Costs a few nanoseconds. Throws UsageError outside a run.
+    std::size_t units_a_buffer(std::size_t total, std::size_t unit = 1) const {
+        std::size_t bytes = 0;
+        if (__builtin_mul_overflow(unit, sizeof(T), &bytes)) bytes = std::numeric_limits<std::size_t>::max();
+        return OutputPort::units_a_buffer(total, bytes);
+    }
     /// A buffer that refers to these values instead of holding a copy. The caller leaves them as they are until its
     /// last reader has dropped it; `holder` is held as long, if there is one, and let go by that reader's thread. Who
     /// edits the buffer gets a copy. In a worker process, and where a reader is one, the values are copied once. Costs

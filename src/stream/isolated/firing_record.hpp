@@ -10,6 +10,7 @@
 
 #include "penstock/carried.hpp"
 #include "penstock/filter.hpp"
+#include "stream/run/cuts.hpp"
 #include "stream/run/filter_backend.hpp"
 
 namespace penstock::streaming {
@@ -130,6 +131,7 @@ struct FiringRecord {
     std::span<const std::byte> arguments;
     std::span<const std::byte> state;  ///< null: as it is made
     std::span<const std::byte> heap;   ///< into which pointers in its state may point
+    Cuts cuts{};
     RunBoard* board = nullptr;
     CallRecord* job = nullptr;
 

@@ -135,6 +135,7 @@ void WorkerFilter::make_filter(const CallRecord& job) {
     inlets_.clear();
     outlets_.clear();
     make_ends(*made, nullptr, inlets_, outlets_);
+    for (auto& outlet : outlets_) outlet->cuts = record_.cuts;
     for (Spread* const spread : made->spreads) spread->run_here(&jobs_);
     grants_.assign(outlets_.size(), {});
     filter_ = std::move(made);

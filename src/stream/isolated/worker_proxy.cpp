@@ -35,6 +35,7 @@ WorkerProxy::WorkerProxy(IsolatedRun& run, Station& station, const FilterKind& k
     put(arguments_.at, arguments.all());
     record_->arguments = {arguments_.at, arguments.all().size()};
     record_->heap = {run.heap().base(), run.heap().size()};
+    record_->cuts = station.run().cuts();
     record_->board = &run.board();
     make_room(report_, first_report);
     record_->report = {report_.at, report_.capacity};

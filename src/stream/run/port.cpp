@@ -67,6 +67,10 @@ Block* InputPort::take() {
 
 Block* InputPort::take_if_any() { return take_at(*this); }
 
+std::size_t OutputPort::units_a_buffer(std::size_t total, std::size_t unit_bytes) const {
+    return required(outlet, *this).cuts.units(total, unit_bytes);
+}
+
 Block* OutputPort::make(std::size_t bytes, std::size_t reserved_bytes) {
     Outlet& out = required(outlet, *this);
     const auto most = std::max(bytes, reserved_bytes);

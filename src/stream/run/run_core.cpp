@@ -9,7 +9,7 @@
 namespace penstock::streaming {
 
 RunCore::RunCore(Machine& machine)
-    : machine_(machine), poster_(machine), backend_(FilterBackend::make(*this, machine)) {
+    : machine_(machine), cuts_(machine), poster_(machine), backend_(FilterBackend::make(*this, machine)) {
     for (int target = 0; target < machine.targets(); ++target) slows_ = slows_ || machine.speed_of(target) != 1;
     if (backend_->targets_run_stations())
         for (int target = 0; target < machine.targets(); ++target)

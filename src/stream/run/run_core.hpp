@@ -18,6 +18,7 @@ class RunCore {
     ~RunCore();
 
     Machine& machine() const noexcept { return machine_; }
+    const Cuts& cuts() const noexcept { return cuts_; }
     /// Has it targets that are slowed down?
     bool slows() const noexcept { return slows_; }
     /// What began at this tick lasts as long as it would on the target whose thread this is.
@@ -157,6 +158,7 @@ class RunCore {
     Origin origin_;
     bool slows_ = false;
     Machine& machine_;
+    Cuts cuts_;
     Poster poster_;
     std::unique_ptr<FilterBackend> backend_;
     std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that run stations

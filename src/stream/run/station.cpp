@@ -34,7 +34,10 @@ Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int co
       born(Clock::ticks()), name_(std::move(name)), copy_(copy), filter_id_(filter_id), event_names_(options.events) {
     try {
         make_ends(*filter_, this, inlets, outlets);
-        for (auto& outlet : outlets) outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory());
+        for (auto& outlet : outlets) {
+            outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory());
+            outlet->cuts = run.cuts();
+        }
     } catch (...) {
         leave_ports();
         throw;

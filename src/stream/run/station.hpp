@@ -11,6 +11,7 @@
 #include "penstock/stream_error.hpp"
 #include "stream/buffers/buffer_ahead.hpp"
 #include "stream/buffers/pool.hpp"
+#include "stream/run/cuts.hpp"
 #include "stream/run/filter_backend.hpp"
 #include "stream/run/link.hpp"
 #include "stream/run/ring_queue.hpp"
@@ -75,6 +76,7 @@ struct alignas(64) Outlet {
     OutputPort* port = nullptr;
     std::vector<Branch> branches;
     std::uint32_t index = 0;
+    Cuts cuts{};
     std::atomic<std::uint64_t> held_back{0};  ///< pending.size(), for other threads
 
     Outlet() = default;
