@@ -83,7 +83,9 @@ struct alignas(64) Block : Mail {
     std::array<std::size_t, max_rank> extents{};
     Storage* storage = nullptr;
     Pool* pool = nullptr;  ///< where the block goes when its reader is done
-    Storage own;           ///< storage->..., unless the block reads another's
+    std::size_t counted = 0;  ///< bytes of a budget that it takes, and that target's
+    int counted_at = -1;
+    Storage own;  ///< storage->..., unless the block reads another's
 
     bool is_wrapped() const noexcept { return data != storage->data; }
     std::size_t capacity() const noexcept { return is_wrapped() ? bytes : storage->capacity; }

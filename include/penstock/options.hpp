@@ -120,6 +120,11 @@ struct MachineOptions {
     std::chrono::nanoseconds spin{50'000};
     /// Bytes of each target's local store; 0: half of its L2 cache.
     std::size_t local_store = 0;
+    /// Bytes of buffers that the filters of one target may have under way: made, and not yet dropped by their last
+    /// reader. Where so many are, a filter that has two or more at one of its outputs does not fire before its own
+    /// oldest have come back; the others go on. Filters without a place share one budget; the program's own writers
+    /// have none. 0: no limit.
+    std::size_t buffer_bytes = 0;
     /// How deep tasks may wait inside tasks.
     std::uint32_t nesting_limit = 500;
     /// With Isolation::process the program must have called penstock::launch() on main's first line.

@@ -13,7 +13,7 @@ FAIL = "void (int32_t code)"
 
 def test_options_have_the_names_of_cpp_and_are_checked():
     with ps.Machine(targets=2, depth=8, distribution="round_robin", initiation="pull", completion="line", when_full="wait", pending_limit=0,
-                    prefetch="never", pin=False, budget="", spin=1e-3, local_store=4096, nesting_limit=10) as machine:  # fmt: skip
+                    prefetch="never", pin=False, budget="", spin=1e-3, local_store=4096, buffer_bytes=1 << 20, nesting_limit=10) as machine:  # fmt: skip
         assert machine.targets == 2
         assert "2 target" in machine.description
     for wrong in ({"targets": -1}, {"targets": 257}, {"depth": 0}, {"depth": 2000}, {"distribution": "random"}, {"when_full": ""}, {"spin": -1.0},

@@ -132,6 +132,8 @@ void make_machine(PythonMachine* self, const nb::args& positional, const nb::kwa
     if (!(spin >= 0 && spin <= 1e6)) throw UsageError("spin is in seconds and must be 0 to 1,000,000");
     options.spin = std::chrono::nanoseconds(std::llround(spin * 1e9));
     options.local_store = in_range<std::size_t>("local_store", named.take("local_store", Integer{0}, whole), 0, most);
+    options.buffer_bytes =
+        in_range<std::size_t>("buffer_bytes", named.take("buffer_bytes", Integer{0}, whole), 0, most);
     options.nesting_limit = in_range<std::uint32_t>(
         "nesting_limit", named.take("nesting_limit", Integer{usual.nesting_limit}, whole), 1, 1 << 20);
     word("isolation", options.isolation, isolations);
@@ -256,7 +258,7 @@ void bind_machine(nb::module_& module) {
                     "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
                     "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
                     "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
-                    "float = 5e-05, local_store: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
+                    "float = 5e-05, local_store: int = 0, buffer_bytes: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
                     "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0, classes: "
                     "Sequence[tuple[str, int, Literal['none', 'process'], float]] = ()) -> None"),
             "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"
@@ -266,7 +268,8 @@ void bind_machine(nb::module_& module) {
             "`prefetch`: of the next task's arguments. `pin`: each target to a processor of its own. `budget`: name\n"
             "of a processor budget to share with other processes. `spin`: seconds that an idle target, or a thread\n"
             "that waits, spins before it sleeps (with more of them than processors at most 20 us). `local_store`:\n"
-            "bytes of each target's, 0 for half of its L2 cache.\n"
+            "bytes of each target's, 0 for half of its L2 cache. `buffer_bytes`: of buffers that the filters of one\n"
+            "target may have under way before they wait for their own to come back, 0 for no limit.\n"
             "`nesting_limit`: how deep tasks may wait inside tasks.\n"
             "`isolation`: 'process' runs compiled bodies in worker processes, where a crash fails its own task;\n"
             "penstock.launch() must have been called. `time_limit`: seconds that a task may take there.\n"

@@ -128,8 +128,9 @@ void throw_overrun(bool appending, std::size_t asked, std::size_t there) {
 // ---- pool ----
 
 void Pool::keep(Block* block) noexcept {
-    Block*& list = block->storage == &block->own ? local_ : envelopes_;
-    block->next = std::exchange(list, block);
+    const bool has_values = block->storage == &block->own;
+    abroad_ -= has_values && budgets_ != nullptr;
+    block->next = std::exchange(has_values ? local_ : envelopes_, block);
 }
 
 /// The last that came back is the first to go out again: its memory is the warmest.
@@ -143,8 +144,20 @@ void Pool::take_in_returned() noexcept {
     while (oldest != nullptr) keep(static_cast<Block*>(std::exchange(oldest, oldest->next)));
 }
 
+void Pool::count_in(Block& block) noexcept {
+    if (budgets_ == nullptr) return;
+    ++abroad_;
+    block.counted = block.own.capacity;
+    block.counted_at = target_;
+    budgets_->take(block.counted_at, block.counted);
+}
+
+void Pool::count_out(Block& block) noexcept {
+    if (budgets_ != nullptr) budgets_->give_back(block.counted_at, std::exchange(block.counted, 0));
+}
+
 Block* Pool::get_envelope() {
-    if (most_ != 0) return new Block;
+    if (limited()) return new Block;
     take_in_returned();
     if (envelopes_ != nullptr) return std::exchange(envelopes_, static_cast<Block*>(envelopes_->next));
     Block* const block = new Block;
@@ -172,18 +185,20 @@ Block* Pool::get(std::size_t bytes) {
     }
     block->data = block->own.data;
     block->bytes = bytes;
+    count_in(*block);
     return block;
 }
 
 void Pool::put(Block* block) noexcept {
+    count_out(*block);
     if (Server* const home = home_.load(std::memory_order_acquire); home != nullptr && home == Server::current) {
         keep(block);
-        if (most_ != 0 && starvation_.must_tell()) [[unlikely]]
+        if (limited() && starvation_.must_tell()) [[unlikely]]
             station_.run().post(station_, &room_mail_);
         return;
     }
     // As soon as the block lies in the list the pool may be closed and gone, unless it stays for this thread.
-    const bool bounded = most_ != 0;
+    const bool bounded = limited();
     if (bounded) returned_.stay();
     const bool open = returned_.give_back(block);
     if (!open) {
@@ -195,7 +210,18 @@ void Pool::put(Block* block) noexcept {
     if (returned_.leave()) delete this;
 }
 
+/// A reader may need two buffers before it drops one.
+bool Pool::over_budget() noexcept {
+    constexpr std::int64_t free_of_budget = 2;
+    for (;;) {
+        take_in_returned();
+        if (abroad_ < free_of_budget || !budgets_->spent(target_)) return false;
+        if (!starvation_.starve([this] { return returned_.any(); })) return true;
+    }
+}
+
 bool Pool::exhausted() noexcept {
+    if (budgets_ != nullptr && over_budget()) return true;
     if (most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_)) [[likely]]
         return false;
     const auto room = [this] { return returned_.any(); };

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "penstock/buffer.hpp"
+#include "stream/buffers/budget.hpp"
 #include "stream/buffers/return_list.hpp"
 #include "stream/run/starvation.hpp"
 
@@ -33,8 +34,10 @@ class Pool {
   public:
     /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: the cache of
     /// blocks, or malloc.
-    Pool(Station& station, std::size_t most, std::shared_ptr<BlockMemory> memory) noexcept
-        : station_(station), most_(most), memory_(std::move(memory)) {}
+    /// `budgets`: that its blocks are part of; null: none.
+    Pool(Station& station, std::size_t most, std::shared_ptr<BlockMemory> memory,
+         std::shared_ptr<Budgets> budgets) noexcept
+        : station_(station), most_(most), memory_(std::move(memory)), budgets_(std::move(budgets)) {}
 
     /// For whoever runs the station. Throws std::bad_alloc.
     Block* get(std::size_t bytes);
@@ -47,7 +50,9 @@ class Pool {
     bool exhausted() noexcept;
     Mail& room_mail() noexcept { return room_mail_; }
     /// A block that get() gives without making one, or one more of which exhausted() would not say that it is too many?
+    /// One that is part of a budget is asked for when it is needed only.
     bool has_one() const noexcept {
+        if (budgets_ != nullptr) return false;
         return most_ == 0 || local_ != nullptr || made_ < static_cast<std::int64_t>(most_) || returned_.any_relaxed();
     }
     Starvation<>& starvation() noexcept { return starvation_; }
@@ -56,11 +61,17 @@ class Pool {
     /// The server whose thread alone runs the station, or null: another, or the station has ended. Called by whoever
     /// runs the station.
     void set_home(Server* home) noexcept { home_.store(home, std::memory_order_release); }
+    /// Of whose budget blocks are from now on; -1: that of no target. Called as set_home() is.
+    void set_target(int target) noexcept { target_ = target; }
 
   private:
     ~Pool() = default;
     void keep(Block* block) noexcept;
     void take_in_returned() noexcept;
+    bool limited() const noexcept { return most_ != 0 || budgets_ != nullptr; }
+    bool over_budget() noexcept;
+    void count_in(Block& block) noexcept;
+    void count_out(Block& block) noexcept;
 
     Block* local_ = nullptr;      ///< whoever runs the station
     Block* envelopes_ = nullptr;  ///< the same, without values
@@ -69,7 +80,10 @@ class Pool {
     Station& station_;
     std::size_t most_;
     std::shared_ptr<BlockMemory> memory_;
+    std::shared_ptr<Budgets> budgets_;
+    int target_ = -1;
     std::int64_t made_ = 0;
+    std::int64_t abroad_ = 0;  ///< with values, and not taken in again; where there is a budget
     alignas(64) ReturnList<Mail> returned_;  ///< readers elsewhere
     Starvation<> starvation_;
     Mail room_mail_{.kind = MailKind::room};  ///< a block has come back

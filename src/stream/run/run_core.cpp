@@ -10,6 +10,8 @@ namespace penstock::streaming {
 
 RunCore::RunCore(Machine& machine)
     : machine_(machine), cuts_(machine), poster_(machine), backend_(FilterBackend::make(*this, machine)) {
+    if (const auto most = machine.options().buffer_bytes; most != 0)
+        budgets_ = std::make_shared<Budgets>(machine.all_targets(), most);
     for (int target = 0; target < machine.targets(); ++target) slows_ = slows_ || machine.speed_of(target) != 1;
     if (backend_->targets_run_stations())
         for (int target = 0; target < machine.targets(); ++target)

@@ -19,6 +19,8 @@ class RunCore {
 
     Machine& machine() const noexcept { return machine_; }
     const Cuts& cuts() const noexcept { return cuts_; }
+    /// Null: there is no limit.
+    const std::shared_ptr<Budgets>& budgets() const noexcept { return budgets_; }
     /// Has it targets that are slowed down?
     bool slows() const noexcept { return slows_; }
     /// What began at this tick lasts as long as it would on the target whose thread this is.
@@ -159,6 +161,7 @@ class RunCore {
     bool slows_ = false;
     Machine& machine_;
     Cuts cuts_;
+    std::shared_ptr<Budgets> budgets_;
     Poster poster_;
     std::unique_ptr<FilterBackend> backend_;
     std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that run stations

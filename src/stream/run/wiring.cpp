@@ -23,6 +23,8 @@ std::unique_ptr<Station> Wiring::make_station(const Adjacency& adjacency, const 
     station->proxy = run_.backend().proxy_for(*station, filter, target);
     station->look_special();
     if (!station->external && station->proxy == nullptr) station->set_home(run_.server_of(target));
+    else
+        for (const auto& outlet : station->outlets) outlet->pool->set_target(target);
     for (std::size_t i = 0; i < station->outlets.size(); ++i)
         station->outlets[i]->order_matters = adjacency.order_matters(filter.id, i);
     for (const auto* const stream : adjacency.into(filter.id)) {
