@@ -166,11 +166,12 @@ bench::Ratio compare_sizes(Problem& problem, int processors, std::size_t passes,
     for (const auto& each : result.names()) {
         if (each != chosen && result.median(each) < result.median(best)) best = each;
         const auto over = result.ratio(chosen, each).usual;
-        report.row("size, " + std::to_string(processors) + " processors, " + std::to_string(passes) + " in a row, " + each,
-                   {{"median_us", result.median(each) / 1000},
-                    {"automatic_over_it", over.value},
-                    {"low", over.low},
-                    {"high", over.high}});
+        report.row(
+            "size, " + std::to_string(processors) + " processors, " + std::to_string(passes) + " in a row, " + each,
+            {{"median_us", result.median(each) / 1000},
+             {"automatic_over_it", over.value},
+             {"low", over.low},
+             {"high", over.high}});
     }
     report.conditions(result);
     return result.ratio(chosen, best);

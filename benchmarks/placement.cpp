@@ -12,13 +12,13 @@
 #include "grain/piece.hpp"
 #include "harness/processors.hpp"
 #include "harness/report.hpp"
+#include "peers/ours.hpp"
 #include "penstock/application.hpp"
 #include "penstock/application_profile.hpp"
 #include "penstock/components.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"
 #include "penstock/transformation.hpp"
-#include "peers/ours.hpp"
 
 namespace {
 
@@ -66,14 +66,16 @@ std::string written(const Stages& stages, const std::vector<int>& places) {
     const auto at = [&](std::size_t i) {
         return places.empty() ? std::string() : " targets=\"" + std::to_string(places[i]) + "\"";
     };
-    std::string text = "<application xmlns=\"urn:penstock:application:1\" name=\"stages\"><component name=\"s0\" class=\"numbers\"" + at(0) + "/>";
+    std::string text =
+        "<application xmlns=\"urn:penstock:application:1\" name=\"stages\"><component name=\"s0\" class=\"numbers\"" +
+        at(0) + "/>";
     std::string streams;
     for (std::size_t i = 0; i <= stages.size(); ++i) {
         const auto name = "s" + std::to_string(i + 1);
         if (i == stages.size()) text += "<component name=\"" + name + "\" class=\"digest\"" + at(i + 1) + "/>";
         else
-            text += "<component name=\"" + name + "\" class=\"work\"" + at(i + 1) + "><set name=\"iterations\" value=\"" +
-                    std::to_string(stages[i] * 1000) + "\"/></component>";
+            text += "<component name=\"" + name + "\" class=\"work\"" + at(i + 1) +
+                    "><set name=\"iterations\" value=\"" + std::to_string(stages[i] * 1000) + "\"/></component>";
         streams += "<stream from=\"s" + std::to_string(i) + ".out\" to=\"" + name + ".in\"/>";
     }
     return text + streams + "</application>";

@@ -22,7 +22,8 @@ struct ReadRows {
     Setting<int> made_rows{"rows", 512, {.least = 1, .most = 1 << 20}},
         made_columns{"columns", 512, {.least = 1, .most = 1 << 20}};
     Setting<std::int64_t> seed{"seed", 1, {.least = 0, .most = 4294967295.0}};
-    Setting<int> at_once{"rows-a-buffer", 0, {.unit = "rows", .least = 0, .most = 1 << 20}};  ///< 0: the runtime's choice;
+    Setting<int> at_once{
+        "rows-a-buffer", 0, {.unit = "rows", .least = 0, .most = 1 << 20}};  ///< 0: the runtime's choice;
     PassSetting times;
 
     ReadRows() = default;
@@ -59,7 +60,8 @@ struct ReadRows {
     std::size_t rows_a_buffer() const {
         if (at_once != 0) return static_cast<std::size_t>(at_once.get());
         std::size_t all = 0;
-        if (__builtin_mul_overflow(matrix_.extent(0), times.count(), &all)) all = std::numeric_limits<std::size_t>::max();
+        if (__builtin_mul_overflow(matrix_.extent(0), times.count(), &all))
+            all = std::numeric_limits<std::size_t>::max();
         return rows.units_a_buffer(all, matrix_.extent(1));
     }
 

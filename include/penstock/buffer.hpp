@@ -82,7 +82,7 @@ struct alignas(64) Block : Mail {
     Tags tags;
     std::array<std::size_t, max_rank> extents{};
     Storage* storage = nullptr;
-    Pool* pool = nullptr;  ///< where the block goes when its reader is done
+    Pool* pool = nullptr;     ///< where the block goes when its reader is done
     std::size_t counted = 0;  ///< bytes of a budget that it takes, and that target's
     int counted_at = -1;
     Storage own;  ///< storage->..., unless the block reads another's

@@ -64,7 +64,6 @@ struct LateReader {
     }
 };
 
-
 MachineOptions limited(int targets, std::size_t bytes) { return {.targets = targets, .buffer_bytes = bytes}; }
 
 TEST(BudgetOfATarget, is_shared_by_its_filters_and_kept) {

@@ -258,7 +258,8 @@ void bind_machine(nb::module_& module) {
                     "'pull'] = 'push', completion: Literal['automatic', 'slot', 'line'] = 'automatic', when_full: "
                     "Literal['defer', 'wait', 'refuse'] = 'defer', pending_limit: int = 1048576, prefetch: "
                     "Literal['measured', 'always', 'never'] = 'measured', pin: bool = True, budget: str = '', spin: "
-                    "float = 5e-05, local_store: int = 0, buffer_bytes: int = 0, nesting_limit: int = 500, isolation: Literal['none', "
+                    "float = 5e-05, local_store: int = 0, buffer_bytes: int = 0, nesting_limit: int = 500, isolation: "
+                    "Literal['none', "
                     "'process'] = 'none', time_limit: float | None = None, worker_memory: int = 0, classes: "
                     "Sequence[tuple[str, int, Literal['none', 'process'], float]] = ()) -> None"),
             "`targets`: 0 to 256, by default one for each processor but the caller's; with 0 every task runs inside\n"

@@ -33,7 +33,9 @@ class Budgets {
     const std::atomic<std::int64_t>& of(int target) const noexcept {
         return under_way_[static_cast<std::size_t>(target + 1)].bytes;
     }
-    std::atomic<std::int64_t>& of(int target) noexcept { return under_way_[static_cast<std::size_t>(target + 1)].bytes; }
+    std::atomic<std::int64_t>& of(int target) noexcept {
+        return under_way_[static_cast<std::size_t>(target + 1)].bytes;
+    }
 
     std::vector<Count> under_way_;
     std::int64_t most_;

@@ -83,7 +83,7 @@ class Pool {
     std::shared_ptr<Budgets> budgets_;
     int target_ = -1;
     std::int64_t made_ = 0;
-    std::int64_t abroad_ = 0;  ///< with values, and not taken in again; where there is a budget
+    std::int64_t abroad_ = 0;                ///< with values, and not taken in again; where there is a budget
     alignas(64) ReturnList<Mail> returned_;  ///< readers elsewhere
     Starvation<> starvation_;
     Mail room_mail_{.kind = MailKind::room};  ///< a block has come back

@@ -28,15 +28,16 @@ void make_ends(const AnyFilter& filter, Station* station, Inlets& inlets, Outlet
 
 Station::Station(RunCore& run, std::uint64_t filter_id, std::string name, int copy, std::shared_ptr<AnyFilter> filter,
                  const FilterKind& kind, const FilterOptions& options)
-    : filter_(std::move(filter)), bounded_pools_(options.pool != 0 || (run.budgets() != nullptr && !kind.external)), ahead_(run.machine().options().prefetch),
-      measured_(!options.target_classes.empty() || run.slows()), on_any_input_(kind.on_any_input), run_(run),
-      external(kind.external), has_class(!options.target_classes.empty()), on_failure(options.on_failure),
-      born(Clock::ticks()), name_(std::move(name)), copy_(copy), filter_id_(filter_id), event_names_(options.events) {
+    : filter_(std::move(filter)), bounded_pools_(options.pool != 0 || (run.budgets() != nullptr && !kind.external)),
+      ahead_(run.machine().options().prefetch), measured_(!options.target_classes.empty() || run.slows()),
+      on_any_input_(kind.on_any_input), run_(run), external(kind.external), has_class(!options.target_classes.empty()),
+      on_failure(options.on_failure), born(Clock::ticks()), name_(std::move(name)), copy_(copy), filter_id_(filter_id),
+      event_names_(options.events) {
     try {
         make_ends(*filter_, this, inlets, outlets);
         for (auto& outlet : outlets) {
-            outlet->pool = new Pool(*this, options.pool, run_.backend().block_memory(),
-                                    kind.external ? nullptr : run_.budgets());
+            outlet->pool =
+                new Pool(*this, options.pool, run_.backend().block_memory(), kind.external ? nullptr : run_.budgets());
             outlet->cuts = run.cuts();
         }
     } catch (...) {
