@@ -68,6 +68,14 @@ class Figures:
     def has(self, run: Run, name: str) -> bool:
         return any(row["name"] == name for row in self.rows(run))
 
+    def may_quote(self, run: Run) -> bool:
+        """Whether there is a report of it."""
+        try:
+            self.report(run)
+        except Missing:
+            return False
+        return True
+
     def table(self, run: Run, title: str, pattern: str, columns: dict[str, str], first: str = "") -> Table:
         """The rows that fit, named by the pattern's first group (or their whole name), with these columns under other names."""
         rows = [
