@@ -113,7 +113,7 @@ TRANSFORM = Experiment(
     "in 'rows by halves' the last pass of a row is ours, so that 'shared' and 'elements' store from the registers, as in the paper, and a row takes twice as long. 'dma-bulk' and "
     "'dma-pencils' are the paper's exchange and overlapped pencils with a thread beside each rank that copies, for there is no transfer engine: with as many ranks as "
     "processors it takes its time from theirs. In 'bulk' and 'pencils' the sender copies.",
-    cause="Most of what push gains over shared memory here it gains on one rank already, where nothing is exchanged: it stores the "
+    cause="Part of what push gains over shared memory here it gains on one rank already, where nothing is exchanged: it stores the "
     "transpose by whole lines, where the shared variant writes column by column. So these figures say little about remote stores, and the "
     "paper's 4.4 and 1.64, of 56 cores that exchange nearly everything, stay unanswered until more cores are measured. Which of push and "
     "pull wins differs from machine to machine, so the choice between them is measured (docs/performance/2-vcpu-epyc.md has what was "
