@@ -13,8 +13,8 @@ class Components;
 
 namespace penstock::apps::addition {
 
-/// `rows` a buffer, the last one perhaps fewer; 0: as many as the runtime thinks best. So many copies of the filter that
-/// adds. Waits for the result, which is computed `passes` times, as if the matrices were the first of many.
+/// `rows` a buffer, the last one perhaps fewer; 0: as many as the runtime thinks best. So many copies of the filter
+/// that adds. Waits for the result, which is computed `passes` times, as if the matrices were the first of many.
 void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
               std::size_t passes = 1);
 
