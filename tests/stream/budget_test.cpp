@@ -124,6 +124,7 @@ TEST(BudgetOfATarget, that_is_nothing_lets_everybody_go_on_with_two) {
 }
 
 TEST(BudgetOfATarget, holds_for_worker_processes) {
+    SKIP_WITHOUT_PROCESSES();
     for (const std::size_t bytes : {std::size_t{1}, 4 * sizeof(processes::Value)}) {
         auto options = processes::workers(2);
         options.buffer_bytes = bytes;

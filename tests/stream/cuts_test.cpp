@@ -73,6 +73,7 @@ TEST(SizeOfBuffers, is_a_unit_at_least) {
 }
 
 TEST(SizeOfBuffers, is_the_same_in_a_worker_process) {
+    SKIP_WITHOUT_PROCESSES();
     auto options = processes::workers(1);
     options.local_store = 256 * kib;
     Machine machine{options};
