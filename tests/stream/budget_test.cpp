@@ -50,7 +50,7 @@ struct Maker {
     }
 };
 
-/// Reads none before so many were made.
+/// Reads none before so many were made; 1 where its target may have to make the others.
 struct LateReader {
     Input<std::byte> in{"in"};
     Count* count;
@@ -87,7 +87,7 @@ TEST(BudgetOfATarget, is_one_for_all_filters_without_a_place) {
     Graph graph;
     Count count;
     auto& maker = graph.add<Maker>("maker", {}, &count, buffers);
-    auto& reader = graph.add<LateReader>("reader", {.targets = {0}}, &count, all / 2);
+    auto& reader = graph.add<LateReader>("reader", {.targets = {0}}, &count, 1);
     graph.connect(maker.out, reader.in, {.capacity = 64});
     graph.start(machine).finish();
     EXPECT_EQ(count.read.load(), buffers);
@@ -138,7 +138,7 @@ TEST(BudgetOfATarget, goes_with_a_filter_that_moves) {
     Graph graph;
     Count count;
     auto& maker = graph.add<Maker>("maker", {.targets = {0}}, &count, -1);
-    auto& reader = graph.add<LateReader>("reader", {.targets = {1}}, &count, 2);
+    auto& reader = graph.add<LateReader>("reader", {.targets = {1}}, &count, 1);
     graph.connect(maker.out, reader.in, {.capacity = 64});
     auto run = graph.start(machine);
     for (int to = 0; to < 20; ++to) run.edit([&](penstock::Edit& edit) { edit.place("maker", {to % 2}); });
