@@ -38,13 +38,11 @@ class CopyEngine {
     /// Asks for a copy, as Remote::store_strided(). Until finish() the remote belongs to the engine, and the source
     /// must stay as it is.
     void copy(const Remote<T>& to, const Block& block, std::span<const T> source, std::size_t source_pitch) {
-        bool wake;
         {
             const std::lock_guard lock{mutex_};
             requests_.push_back({&to, block, source, source_pitch});
-            wake = std::exchange(asleep_, false);
         }
-        if (wake) asked_.notify_one();
+        asked_.notify_one();
     }
 
     /// Waits until everything that was asked for has been copied, and is seen by whoever is told of it now. Throws what
@@ -69,9 +67,7 @@ class CopyEngine {
             if (requests_.empty()) {
                 finished_.notify_one();
                 if (over_) return;
-                asleep_ = true;
                 asked_.wait(lock, [this] { return !requests_.empty() || over_; });
-                asleep_ = false;
                 continue;
             }
             taken.swap(requests_);
@@ -95,7 +91,7 @@ class CopyEngine {
     std::condition_variable asked_, finished_;
     std::vector<Request> requests_;
     std::exception_ptr failed_;
-    bool asleep_ = false, busy_ = false, over_ = false;
+    bool busy_ = false, over_ = false;
     std::thread engine_;  ///< last: it uses all of the above
 };
 

@@ -50,11 +50,11 @@ bench::Contestant contestant(std::string name, Problem& problem, Body body) {
 
 constexpr std::size_t in_a_row = 16;
 
-/// Nanoseconds of one sum of `in_a_row`.
+/// Nanoseconds of one of the sums that the body makes.
 template <class Body>
-bench::Contestant many(std::string name, Problem& problem, Body body) {
+bench::Contestant many(std::string name, Problem& problem, Body body, std::size_t sums = in_a_row) {
     auto all = contestant(std::move(name), problem, body);
-    all.batch = [batch = std::move(all.batch)] { return batch() / in_a_row; };
+    all.batch = [batch = std::move(all.batch), sums] { return batch() / static_cast<double>(sums); };
     return all;
 }
 
@@ -150,12 +150,13 @@ bench::Ratio compare_sizes(Problem& problem, int processors, std::size_t passes,
                            bench::Report& report) {
     const auto machine = bench::make_machine({.targets = processors - 1});
     const auto streamed = [&](std::string name, std::size_t at_once) {
-        auto all = contestant(std::move(name), problem, [&problem, &machine, processors, passes, at_once] {
-            addition::streamed(problem.left(), problem.right(), problem.result(), at_once, processors, *machine,
-                               passes);
-        });
-        all.batch = [batch = std::move(all.batch), passes] { return batch() / static_cast<double>(passes); };
-        return all;
+        return many(
+            std::move(name), problem,
+            [&problem, &machine, processors, passes, at_once] {
+                addition::streamed(problem.left(), problem.right(), problem.result(), at_once, processors, *machine,
+                                   passes);
+            },
+            passes);
     };
     const std::string chosen = "automatic";
     std::vector<bench::Contestant> contestants{streamed(chosen, 0)};

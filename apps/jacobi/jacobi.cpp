@@ -7,6 +7,7 @@
 #include "kernels/jacobi.hpp"
 
 namespace penstock::apps::jacobi {
+
 std::string_view name(Variant variant) noexcept {
     switch (variant) {
         case Variant::shared:

@@ -23,6 +23,12 @@ void copy_part(std::span<const float> from, std::span<float> to, const Range& po
     std::ranges::copy(from.subspan(first, last - first), to.subspan(first).begin());
 }
 
+template <class Here>
+Here granted(Here mine, int rank) {
+    mine.grant(rank);
+    return mine;
+}
+
 /// A counter at each of two neighbours, which the other raises.
 class Signal {
   public:
@@ -35,11 +41,6 @@ class Signal {
     std::uint64_t arrived() const noexcept { return mine_.load(); }
 
   private:
-    static Counter granted(Counter mine, int rank) {
-        mine.grant(rank);
-        return mine;
-    }
-
     int rank_;
     Counter mine_;
     RemoteCounter theirs_;
@@ -74,10 +75,6 @@ class StoredEdges {
 
   private:
     static constexpr std::size_t line = 64 / sizeof(float);
-    static Region<float> granted(Region<float> mine, int rank) {
-        mine.grant(rank);
-        return mine;
-    }
 
     Region<float> mine_;
     Remote<float> theirs_;

@@ -16,7 +16,8 @@
 
 namespace penstock {
 class Components;
-}
+class Graph;
+}  // namespace penstock
 
 namespace penstock::apps::tissue {
 
@@ -282,5 +283,8 @@ struct Compare {
 
 /// By name what is between the ends and in no general class.
 void add_stages(Components& components);
+
+/// Adds what makes the tiles of a slide, decoded by so many copies where it is not decoded; where they come from.
+Output<std::uint8_t>& add_tiles(Graph& graph, const Slide& slide, int copies, std::size_t passes);
 
 }  // namespace penstock::apps::tissue

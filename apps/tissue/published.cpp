@@ -110,16 +110,7 @@ void published_serial(const Slide& slide, Analysis& analysis) {
 
 HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes) {
     Graph graph;
-    Output<std::uint8_t>* rgb = nullptr;
-    if (slide.decoded()) {
-        rgb = &graph.add<ReadPixels>("read", {}, &slide, passes).rgb;
-    } else {
-        auto& read = graph.add<Read>("read", {}, &slide);
-        read.times.passes = static_cast<std::int64_t>(passes);
-        auto& decode = graph.add<Decode>("decode", {.copies = copies});
-        graph.connect(read.jpeg, decode.jpeg);
-        rgb = &decode.rgb;
-    }
+    Output<std::uint8_t>& rgb = add_tiles(graph, slide, copies, passes);
     auto& shrink = graph.add<Shrink>("shrink", {.copies = copies});
     auto& classify = graph.add<ClassifyBoth>("classify");
     auto& overview = graph.add<Overview>("overview", {}, &slide, &analysis);
@@ -133,12 +124,12 @@ HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int
         const std::string number = " " + std::to_string(pair);
         auto& colour = graph.add<ToLab>("colour" + number, place);
         auto& pattern = graph.add<PatternOfLuminance>("pattern" + number, place, &handed_on.emplace_back());
-        graph.connect(*rgb, colour.rgb, {.name = "tiles"});
+        graph.connect(rgb, colour.rgb, {.name = "tiles"});
         graph.connect(colour.lab, pattern.lab);
         graph.connect(colour.features, classify.colour, {.capacity = room});
         graph.connect(pattern.features, classify.pattern, {.capacity = room});
     }
-    graph.connect(*rgb, shrink.rgb);
+    graph.connect(rgb, shrink.rgb);
     graph.connect(shrink.small, overview.small);
     graph.connect(classify.verdict, overview.verdict);
     run_noted(graph, machine);

@@ -8,26 +8,26 @@
 
 namespace penstock::apps::tissue {
 
+Output<std::uint8_t>& add_tiles(Graph& graph, const Slide& slide, int copies, std::size_t passes) {
+    if (slide.decoded()) return graph.add<ReadPixels>("read", {}, &slide, passes).rgb;
+    auto& read = graph.add<Read>("read", {}, &slide);
+    read.times.passes = static_cast<std::int64_t>(passes);
+    auto& decode = graph.add<Decode>("decode", {.copies = copies});
+    graph.connect(read.jpeg, decode.jpeg);
+    return decode.rgb;
+}
+
 void streamed(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes) {
     Graph graph;
-    Output<std::uint8_t>* rgb = nullptr;
-    if (slide.decoded()) {
-        rgb = &graph.add<ReadPixels>("read", {}, &slide, passes).rgb;
-    } else {
-        auto& read = graph.add<Read>("read", {}, &slide);
-        read.times.passes = static_cast<std::int64_t>(passes);
-        auto& decode = graph.add<Decode>("decode", {.copies = copies});
-        graph.connect(read.jpeg, decode.jpeg);
-        rgb = &decode.rgb;
-    }
+    Output<std::uint8_t>& rgb = add_tiles(graph, slide, copies, passes);
     auto& colour = graph.add<Colour>("colour", {.copies = copies});
     auto& pattern = graph.add<Pattern>("pattern", {.copies = copies});
     auto& shrink = graph.add<Shrink>("shrink", {.copies = copies});
     auto& classify = graph.add<Classify>("classify");
     auto& overview = graph.add<Overview>("overview", {}, &slide, &analysis);
-    graph.connect(*rgb, colour.rgb);
-    graph.connect(*rgb, pattern.rgb);
-    graph.connect(*rgb, shrink.rgb);
+    graph.connect(rgb, colour.rgb);
+    graph.connect(rgb, pattern.rgb);
+    graph.connect(rgb, shrink.rgb);
     graph.connect(colour.features, classify.colour, {.ordered = true});
     graph.connect(pattern.features, classify.pattern, {.ordered = true});
     graph.connect(shrink.small, overview.small);

@@ -130,6 +130,12 @@ TEST(MachineTrace, has_a_timeline_that_says_when_each_task_was_issued) {
     }
 }
 
+std::vector<penstock::test::Json> calls_of_named_procedure(Machine& machine) {
+    auto tasks = events_of(machine, "task");
+    std::erase_if(tasks, [](auto& task) { return task["name"].text.find("named_procedure") == std::string::npos; });
+    return tasks;
+}
+
 TEST(MachineTrace, has_a_timeline_with_copies_inside_the_task_that_they_are_for) {
     auto options = with_targets(1);
     options.prefetch = Prefetch::never;  // whose fetches are not copies
@@ -166,9 +172,7 @@ TEST(MachineTrace, has_a_timeline_with_fetches_ahead_before_the_task_that_they_a
     gate.open();
     machine.finish();
     machine.stop_timeline();
-    std::vector<penstock::test::Json> tasks;
-    for (auto& task : events_of(machine, "task"))
-        if (task["name"].text.find("named_procedure") != std::string::npos) tasks.push_back(task);
+    const auto tasks = calls_of_named_procedure(machine);
     const auto fetches = events_of(machine, "fetch");
     ASSERT_EQ(tasks.size(), 10u);
     ASSERT_GE(fetches.size(), 9u);  // of all but the first, whose turn comes at once
@@ -188,9 +192,8 @@ TEST(MachineTrace, has_a_timeline_in_which_the_fetch_of_a_staged_task_begins_bef
     gate.open();
     machine.finish();
     machine.stop_timeline();
-    std::vector<penstock::test::Json> tasks, copies, ahead;
-    for (auto& task : events_of(machine, "task"))
-        if (task["name"].text.find("named_procedure") != std::string::npos) tasks.push_back(task);
+    const auto tasks = calls_of_named_procedure(machine);
+    std::vector<penstock::test::Json> copies, ahead;
     for (auto& fetch : events_of(machine, "fetch"))
         (fetch["args"]["bytes_in"].number == 4096 * sizeof(int) ? copies : ahead).push_back(fetch);
     ASSERT_EQ(tasks.size(), 10u);
