@@ -166,6 +166,43 @@ bench::Result in_one_piece(bench::Report& report, const bench::Options& options,
     return result;
 }
 
+/// Fetch, run and write-back at the same time, as with an engine that copies: this thread copies, a target runs.
+void by_an_engine(bench::Report& report, const bench::Options& options, penstock::Machine& machine, Data& data,
+                  std::size_t bytes) {
+    constexpr std::size_t pairs = 4;
+    const std::size_t words = bytes / sizeof(Word), blocks = data.x.size() / words;
+    const auto x = [&data, words, blocks](std::size_t i) { return In(data.x).subspan(i % blocks * words, words); };
+    const auto y = [&data, words, blocks](std::size_t i) { return Out(data.y).subspan(i % blocks * words, words); };
+    Kind kind(data, std::min<std::size_t>(blocks, options.quick ? 512 : 2048), words);
+    kind.add("one target, in place", [&](std::size_t jobs) {
+        for (std::size_t i = 0; i < jobs; ++i) machine.on(0).call<plain_job>(in(x(i)), out(y(i)));
+        machine.barrier();
+    });
+    kind.add("one target, staged", [&](std::size_t jobs) {
+        for (std::size_t i = 0; i < jobs; ++i) machine.on(0).call<plain_job>(staged(in(x(i))), staged(out(y(i))));
+        machine.barrier();
+    });
+    std::vector<Words> from(pairs, Words(words)), to = from;
+    kind.add("one target, copied by the caller", [&](std::size_t jobs) {
+        std::array<penstock::Handle, pairs> running;
+        for (std::size_t i = 0; i < jobs + pairs; ++i) {
+            const std::size_t pair = i % pairs;
+            if (i >= pairs) {
+                running[pair].wait();
+                std::ranges::copy(to[pair], y(i - pairs).begin());
+            }
+            if (i >= jobs) continue;
+            std::ranges::copy(x(i), from[pair].begin());
+            running[pair] = machine.on(0).call<plain_job>(in(from[pair]), out(to[pair]));
+        }
+    });
+    kind.add("all processors, staged", [&](std::size_t jobs) {
+        for (std::size_t i = 0; i < jobs; ++i) machine.call<plain_job>(staged(in(x(i))), staged(out(y(i))));
+        machine.barrier();
+    });
+    rows(report, std::to_string(bytes) + " bytes: ", kind.measure(options));
+}
+
 void in_tiles(bench::Report& report, const bench::Options& options, penstock::Machine& machine,
               penstock::Machine& never, Data& data) {
     const std::size_t across = pitch / tile_columns, tiles = data.x.size() / (tile_rows * tile_columns);
@@ -202,6 +239,7 @@ void compare_staging(bench::Report& report, const bench::Options& options, penst
     in_one_piece(report, options, machine, *never, data, 1024);
     in_one_piece(report, options, machine, *never, data, 4096);
     const auto jobs = in_one_piece(report, options, machine, *never, data, 32'400);
+    if (machine.targets() != 0) by_an_engine(report, options, machine, data, 32'400);
     in_tiles(report, options, machine, *never, data);
     report.goal("jobs/staged-over-before", jobs.ratio("copied by the job", "staged"), Direction::at_least, 1.1,
                 bench::Judged::by_interval);

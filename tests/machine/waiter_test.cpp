@@ -73,6 +73,33 @@ TEST(Waiter, parks_after_it_was_idle_for_long_and_wakes_when_rung) {
     EXPECT_STREQ(waiter.reason().what, "nothing");
 }
 
+TEST(Waiter, looks_on_for_a_while_after_it_was_rung_in_vain) {
+    penstock::Waiter waiter{eager};
+    std::atomic<int> word{0}, looks_in_vain{0};
+    std::thread sleeper([&] {
+        waiter.wait([&] {
+            if (word.load(std::memory_order_acquire) == 1) {
+                waiter.spin_for(30s);
+                ++looks_in_vain;
+            }
+            return word.load(std::memory_order_acquire) == 2;
+        });
+    });
+    const auto within_10_s = [](auto done) {
+        const auto limit = steady_clock::now() + 10s;
+        while (!done() && steady_clock::now() < limit) std::this_thread::sleep_for(1ms);
+        return done();
+    };
+    EXPECT_TRUE(within_10_s([&] { return waiter.parked(); }));
+    word.store(1, std::memory_order_release);
+    penstock::wake_at(waiter.bell());
+    EXPECT_TRUE(within_10_s([&] { return looks_in_vain > 100; }));
+    word.store(2, std::memory_order_release);
+    penstock::wake_at(waiter.bell());
+    sleeper.join();
+    EXPECT_EQ(waiter.parks(), 1u);
+}
+
 TEST(Waiter, does_not_park_for_what_is_there_already) {
     penstock::Waiter waiter{eager};
     waiter.wait([] { return true; });

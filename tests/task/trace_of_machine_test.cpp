@@ -180,7 +180,7 @@ TEST(MachineTrace, has_a_timeline_with_fetches_ahead_before_the_task_that_they_a
         EXPECT_LE(end_of(fetches[fetches.size() - tasks.size() + i]), begin_of(tasks[i]) + 0.001);
 }
 
-TEST(MachineTrace, has_a_timeline_in_which_the_fetch_of_a_staged_task_begins_before_the_task_before_it_ends) {
+TEST(MachineTrace, has_a_timeline_in_which_the_fetch_of_a_staged_task_lies_inside_the_task_before_it) {
     auto options = with_targets(1);
     options.prefetch = Prefetch::always;
     Machine machine(options);
@@ -193,15 +193,18 @@ TEST(MachineTrace, has_a_timeline_in_which_the_fetch_of_a_staged_task_begins_bef
     machine.finish();
     machine.stop_timeline();
     const auto tasks = calls_of_named_procedure(machine);
+    const auto back = events_of(machine, "write-back");
     std::vector<penstock::test::Json> copies, ahead;
     for (auto& fetch : events_of(machine, "fetch"))
         (fetch["args"]["bytes_in"].number == 4096 * sizeof(int) ? copies : ahead).push_back(fetch);
     ASSERT_EQ(tasks.size(), 10u);
     ASSERT_EQ(copies.size(), 10u);
+    ASSERT_EQ(back.size(), 10u);
     ASSERT_GE(ahead.size(), 9u);  // of all but the first, whose turn comes at once
     for (std::size_t i = 1; i < tasks.size(); ++i) {
         const auto& asked = ahead[ahead.size() - tasks.size() + i];
-        EXPECT_LE(end_of(asked), end_of(tasks[i - 1]) + 0.001);
+        EXPECT_LE(end_of(copies[i - 1]), begin_of(asked) + 0.001);  // inside its body
+        EXPECT_LE(end_of(asked), begin_of(back[i - 1]) + 0.001);
         EXPECT_LE(end_of(tasks[i - 1]), begin_of(copies[i]) + 0.001);  // what the task before writes is not missed
     }
 }

@@ -105,6 +105,26 @@ std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
     return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);
 }
 
+/// Asks for the arguments of tasks of a claim.
+class Runner::ClaimAhead final : public FetchAhead {
+  public:
+    ClaimAhead(Runner& runner, Ring& ring, OpenClaim<Ring>* open, std::uint64_t first, std::uint64_t end) noexcept
+        : end(end), runner_(runner), ring_(ring), open_(open), fetched_(first) {}
+    void look_behind(std::uint64_t number) noexcept {
+        number_ = number;
+        runner_.fetch_behind(ring_.pending().record(number).payload, *this);
+    }
+    void fetch_ahead() noexcept override { end = runner_.look_ahead(ring_, *open_, number_, fetched_, end); }
+
+    std::uint64_t end;  ///< of the claim, which others may shorten
+
+  private:
+    Runner& runner_;
+    Ring& ring_;
+    OpenClaim<Ring>* open_;
+    std::uint64_t number_ = 0, fetched_;
+};
+
 void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept {
     auto& pending = ring.pending();
     OpenClaim<Ring>* open = nullptr;
@@ -113,30 +133,32 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
         pending.fetch(claim);
         if (!looks_ahead_) looks_ahead_ = prefetcher_.may_pay(entry_of(pending.record(claim.first).payload.entry));
     }
-    std::uint64_t end = claim.first + claim.count;
     std::uint64_t number = claim.first;
+    ClaimAhead ahead(*this, ring, open, number, claim.first + claim.count);
     {
         Inside inside(*this, &ring, number);
-        for (std::uint64_t fetched = number;;) {
-            if (looks_ahead_ && open != nullptr) end = look_ahead(ring, *open, number, fetched, end);
+        for (;;) {
+            const bool looks = looks_ahead_ && open != nullptr;
+            if (looks) ahead.look_behind(number);
             const auto notice =
                 run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);
+            if (looks) forget_behind();
             pending.complete(number);
             if (notice != 0) [[unlikely]]
                 notify(ring, notice);
             penstock::wake_at(ring.owner_bell());
-            if (++number == end) break;
+            if (++number == ahead.end) break;
             if (core_.board().urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]]
                 break;
             open->announce(number);
             if (!open->unchanged()) [[unlikely]] {
-                end = open->settle(std::this_thread::yield);
-                if (number >= end) break;
+                ahead.end = open->settle(std::this_thread::yield);
+                if (number >= ahead.end) break;
             }
             inside.task.number = number;
         }
     }
-    if (number != end) [[unlikely]]
+    if (number != ahead.end) [[unlikely]]
         give_back(open->withdraw(std::this_thread::yield));
     claim.count = static_cast<std::uint32_t>(number - claim.first);
     if (open != nullptr) close_claim();

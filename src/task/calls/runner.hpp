@@ -1,9 +1,10 @@
 // task layer: what a thread needs to run tasks: a local store, a prefetcher, counters. Each target has one and each
 // initiator, for the tasks that it runs while it helps.
 //
-// One task goes through TPC's stages: FETCH (its arguments are prefetched before and while the task before it is
-// active; what must be staged is copied into the local store when its own turn comes, behind the WRITE-BACK of the one
-// before: all of this is one thread's, in program order), READY, ACTIVE, WRITE-BACK (staged results are copied out),
+// One task goes through TPC's stages: FETCH (its arguments are asked for while the task before it is active: between the
+// copies of that one and its body, or before it where nothing is copied; what must be staged is copied into the local
+// store when its own turn comes, behind the WRITE-BACK of the one before: all of this is one thread's, in program
+// order, so that a task in a lane reads what the one before it has written), READY, ACTIVE, WRITE-BACK (staged results are copied out),
 // COMPLETE (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is
 // run_front's and run_claimed's, and with run() the caller's.
 #pragma once
@@ -115,6 +116,13 @@ class Runner final : private CopyObserver {
         fits_ = static_cast<std::uint32_t>(
             std::min<std::size_t>(store_.capacity() / bytes, MachineOptions::max_jobs_in_flight));
     }
+    /// Has `ahead` ask for the arguments of those behind `payload` when its own have been copied; at once where none are.
+    void fetch_behind(const TaskPayload& payload, FetchAhead& ahead) noexcept {
+        if (entry_of(payload.entry).stages) store_.when_landed(&ahead);
+        else ahead.fetch_ahead();
+    }
+    /// The task is over. It may not have come to its body.
+    void forget_behind() noexcept { store_.when_landed(nullptr); }
     /// How many tasks beyond the current one may have their data on the way: what was asked for, but no more than the
     /// local store would hold of the size seen last, and one at least.
     std::uint32_t ahead() const noexcept { return std::max(1u, std::min(jobs_in_flight_ - 1, fits_)); }
@@ -131,6 +139,7 @@ class Runner final : private CopyObserver {
 
   private:
     class Inside;
+    class ClaimAhead;
 
     /// Claims whose rest others can take: more than one only where tasks wait inside tasks.
     static constexpr std::uint32_t most_open_claims = 8;

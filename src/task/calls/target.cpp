@@ -84,6 +84,31 @@ void Target::serve() {
     }
 }
 
+namespace {
+
+/// Asks for the arguments of the tasks behind the front of a lane.
+class LaneAhead final : public FetchAhead {
+  public:
+    LaneAhead(Runner& runner, Ring& lane, Consumer<TaskPayload>& consumer, std::uint64_t& fetched) noexcept
+        : runner_(runner), lane_(lane), consumer_(consumer), fetched_(fetched) {}
+    void fetch_ahead() noexcept override {
+        const auto next = consumer_.next();
+        for (fetched_ = std::max(fetched_, next); fetched_ < next + runner_.ahead(); ++fetched_) {
+            const auto* const behind = consumer_.behind(static_cast<std::uint32_t>(fetched_ + 1 - next));
+            if (behind == nullptr) break;
+            runner_.prefetch(behind->payload, &lane_.extensions()[behind - lane_.slots()]);
+        }
+    }
+
+  private:
+    Runner& runner_;
+    Ring& lane_;
+    Consumer<TaskPayload>& consumer_;
+    std::uint64_t& fetched_;
+};
+
+}  // namespace
+
 bool Target::serve_lanes() noexcept {
     bool served = false;
     const auto count = lane_count_.load(std::memory_order_acquire);
@@ -95,13 +120,10 @@ bool Target::serve_lanes() noexcept {
             while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {
             }
             begin_work();
-            for (fetched = std::max(fetched, consumer.next()); fetched < consumer.next() + runner_->ahead();
-                 ++fetched) {
-                const auto* const behind = consumer.behind(static_cast<std::uint32_t>(fetched + 1 - consumer.next()));
-                if (behind == nullptr) break;
-                runner_->prefetch(behind->payload, &lane->extensions()[behind - lane->slots()]);
-            }
+            LaneAhead ahead(*runner_, *lane, consumer, fetched);
+            runner_->fetch_behind(record->payload, ahead);
             runner_->run_front(*lane, consumer, record->payload);
+            runner_->forget_behind();
             served = true;
         }
     }

@@ -1,7 +1,8 @@
 // machine layer: the one place in which every thread of Penstock waits (contract 14).
 //
 // A wait has three phases: spin on what is polled; where the processor has a monitor instruction, doze on it; after
-// about 50 us without anything to do, park on a futex. How parking loses no wake-up while sending stays free is told in
+// about 50 us without anything to do, park on a futex. Who was rung in vain spins again before parking: more is about to
+// come, and each ring costs the waker a system call. How parking loses no wake-up while sending stays free is told in
 // parking.hpp. Where there is no membarrier, or the peer is another process, the sleep is bounded instead
 // (`longest_sleep`).
 #pragma once
@@ -152,14 +153,17 @@ class Waiter {
             if (line == nullptr || !waiting::doze(line, 4'000)) relax();
         };
         if (waiting::spin(poll, policy_, breathe)) return;
-        for (slept_in_vain_ = 0; !poll(); ++slept_in_vain_)
+        for (slept_in_vain_ = 0; !poll(); ++slept_in_vain_) {
             if (park(poll)) return;
+            if (rung_ && waiting::spin(poll, policy_, breathe)) return;
+        }
     }
 
     /// Announces, fences, looks again, sleeps. True when the last look succeeded.
     template <class Poll>
     bool park(Poll&& poll) {
         bool fenced = false;
+        rung_ = false;
         return Parking(bell_->parked)
             .park(
                 [&] {
@@ -175,6 +179,7 @@ class Waiter {
                 [&] {
                     ++parks_;
                     waiting::sleep_on(*bell_, sleep_limit(fenced));
+                    rung_ = bell_->parked.load(std::memory_order_relaxed) == 0;
                 });
     }
 
@@ -203,6 +208,7 @@ class Waiter {
     std::uint64_t parks_ = 0;
     std::chrono::steady_clock::time_point deadline_ = forever;  ///< of the wait_for under way
     bool parking_ = false;
+    bool rung_ = false;                ///< the last sleep was ended by a waker
     std::uint32_t slept_in_vain_ = 0;  ///< sleeps of the wait under way
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "penstock/detail/machine/clock.hpp"
@@ -19,6 +20,15 @@ class CopyObserver {
 
   protected:
     ~CopyObserver() = default;
+};
+
+/// Who asks for the next task's arguments while a task that has staged its own runs.
+class FetchAhead {
+  public:
+    virtual void fetch_ahead() noexcept = 0;
+
+  protected:
+    ~FetchAhead() = default;
 };
 
 /// Used by one thread. Memory is taken at the first use. What does not fit comes from the heap, at the heap's cost.
@@ -59,6 +69,13 @@ class LocalStore {
         if (begin != 0 && observer_ != nullptr) observer_->copied(back, begin, Clock::ticks(), bytes);
     }
 
+    /// Who is called, once, when the next task's arguments have landed and its body is about to begin; null: nobody.
+    void when_landed(FetchAhead* ahead) noexcept { ahead_ = ahead; }
+    /// Between the copies of a task into the store and its body.
+    void landed() noexcept {
+        if (ahead_ != nullptr) std::exchange(ahead_, nullptr)->fetch_ahead();
+    }
+
     /// Frees what was allocated since its construction.
     class Mark {
       public:
@@ -84,6 +101,7 @@ class LocalStore {
     std::size_t used_ = 0;
     trace::TargetCounters* counters_ = nullptr;
     CopyObserver* observer_ = nullptr;
+    FetchAhead* ahead_ = nullptr;
     std::unique_ptr<std::byte[]> memory_;
     std::byte* base_ = nullptr;
     std::vector<std::unique_ptr<std::byte[]>> heap_;

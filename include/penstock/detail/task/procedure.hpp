@@ -405,6 +405,7 @@ struct Call<F, Parameters<P...>, Args...> {
     template <class Holds, class... Landed>
     static void apply_landed([[maybe_unused]] LocalStore& store, F& function, Holds& holds, Landed&&... landed) {
         holds.landed();
+        if constexpr ((std::remove_cvref_t<Landed>::copies || ...)) store.landed();
         if constexpr (takes_store<F>) function.run(store, landed.get()...);
         else std::invoke(function, landed.get()...);
         (landed.write_back(), ...);
