@@ -150,10 +150,10 @@ void compare_published(Bench& bench, const std::string& tiles, const bench::Opti
             {"one thread", on_first([&] { tissue::published_serial(bench.slide, bench.found); })},
             {"published", on_first([&] {
                  const auto handed_on = tissue::published(bench.slide, bench.found, *machine, targets + 1);
-                 if (handed_on.same_thread != count || handed_on.other_thread != 0)
+                 if (handed_on.tiles != count || handed_on.posted != 0)
                      throw std::runtime_error("tissue: a tile in CIELAB was not read on the thread that had made it");
                  all.right_behind += handed_on.right_behind;
-                 all.same_thread += handed_on.same_thread;
+                 all.tiles += handed_on.tiles;
              })},
             {"decoupled", on_first([&] { tissue::decoupled(bench.slide, bench.found, *machine); })}};
         const auto result = bench::measure(contestants, options.plan);
@@ -163,7 +163,7 @@ void compare_published(Bench& bench, const std::string& tiles, const bench::Opti
             const auto faster = result.ratio("one thread", name).usual, than = result.ratio("decoupled", name).usual;
             const double right_behind = name != "published" ? std::numeric_limits<double>::quiet_NaN()
                                                             : 100.0 * static_cast<double>(all.right_behind) /
-                                                                  static_cast<double>(all.same_thread);
+                                                                  static_cast<double>(all.tiles);
             report.row(tiles + (name == "one thread" ? "" : std::to_string(targets) + " targets, ") + name,
                        {{"tiles_a_second", static_cast<double>(count) / result.median(name) * 1e9},
                         {"speed_up", faster.value},

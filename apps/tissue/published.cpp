@@ -16,12 +16,6 @@
 namespace penstock::apps::tissue {
 namespace {
 
-/// Of each thread: the image that it wrote last.
-thread_local const float* written_last = nullptr;
-
-/// Which thread wrote an image, as a number that no other thread has.
-std::uint64_t this_thread() noexcept { return reinterpret_cast<std::uintptr_t>(&written_last); }
-
 struct ToLab {
     Input<std::uint8_t> rgb{"rgb"};
     Output<float> lab{"lab"};
@@ -34,8 +28,6 @@ struct ToLab {
         lab_and_features_of(tile.image(), image.edit_image(), found.edit());
         features.write(std::move(found));
         image.edit_tags() = tile.tags();
-        image.edit_tags().user[1] = this_thread();
-        written_last = image.span().data();
         lab.write(std::move(image));
     }
 };
@@ -44,14 +36,9 @@ struct PatternOfLuminance {
     Input<float> lab{"lab"};
     Output<double> features{"features"};
     PatternScratch scratch;
-    HandedOn* handed_on;
 
-    explicit PatternOfLuminance(HandedOn* noting) : handed_on{noting} {}
     void operator()() {
         const auto image = lab.read();
-        const bool same_thread = image.tags().user[1] == this_thread();
-        ++(same_thread ? handed_on->same_thread : handed_on->other_thread);
-        handed_on->right_behind += same_thread && image.span().data() == std::exchange(written_last, nullptr);
         auto found = features.make(pattern_features);
         luminance_features_of(image.image(), scratch, found.edit());
         features.write(std::move(found));
@@ -114,7 +101,6 @@ HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int
     auto& shrink = graph.add<Shrink>("shrink", {.copies = copies});
     auto& classify = graph.add<ClassifyBoth>("classify");
     auto& overview = graph.add<Overview>("overview", {}, &slide, &analysis);
-    std::deque<HandedOn> handed_on;
     // What is found must never have to wait for room, or the filter that found it would have its next buffer queued.
     const std::size_t room = passes * slide.tiling().count();
     const int pairs = std::max(1, machine.targets());
@@ -123,7 +109,7 @@ HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int
         if (machine.targets() > 0) place.targets = {pair};
         const std::string number = " " + std::to_string(pair);
         auto& colour = graph.add<ToLab>("colour" + number, place);
-        auto& pattern = graph.add<PatternOfLuminance>("pattern" + number, place, &handed_on.emplace_back());
+        auto& pattern = graph.add<PatternOfLuminance>("pattern" + number, place);
         graph.connect(rgb, colour.rgb, {.name = "tiles"});
         graph.connect(colour.lab, pattern.lab);
         graph.connect(colour.features, classify.colour, {.capacity = room});
@@ -132,12 +118,15 @@ HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int
     graph.connect(rgb, shrink.rgb);
     graph.connect(shrink.small, overview.small);
     graph.connect(classify.verdict, overview.verdict);
-    run_noted(graph, machine);
+    auto run = graph.start(machine);
+    run.finish();
+    note_graph(run);
     HandedOn all;
-    for (const HandedOn& one : handed_on) {
-        all.right_behind += one.right_behind;
-        all.same_thread += one.same_thread;
-        all.other_thread += one.other_thread;
+    for (const StreamStatistics& each : run.statistics().streams) {
+        if (!each.to.ends_with(".lab")) continue;
+        all.tiles += each.buffers;
+        all.posted += each.posted;
+        all.right_behind += each.right_behind;
     }
     return all;
 }

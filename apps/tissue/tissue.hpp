@@ -119,11 +119,9 @@ Errors errors_of(const Slide& slide, const Analysis& analysis, std::size_t tiles
 /// One thread, tile after tile.
 void published_serial(const Slide& slide, Analysis& analysis);
 
-/// How `pattern` got what `colour` had made, in tiles.
+/// How `pattern` got what `colour` had made (StreamStatistics).
 struct HandedOn {
-    std::size_t right_behind = 0;  ///< by pointer, on the thread that had written it last
-    std::size_t same_thread = 0;   ///< on the thread that had written it
-    std::size_t other_thread = 0;
+    std::uint64_t tiles = 0, posted = 0, right_behind = 0;
 };
 /// The graph. Each target has a `colour` and a `pattern` of its own, which its thread alone runs; what else may be
 /// copied runs in so many copies. Without targets there is one of each.

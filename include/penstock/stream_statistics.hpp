@@ -46,6 +46,12 @@ struct StreamStatistics {
     std::string from;           ///< "filter.port"
     std::string to;             ///< likewise
     std::uint64_t buffers = 0;  ///< that have arrived
+    /// Of these, those that were posted to another thread, or to a filter without a place, which any thread may run.
+    /// The others never left the target on which both filters are placed, or were handed on `right_behind`.
+    std::uint64_t posted = 0;
+    /// Of these, those that went into no queue: by pointer to the sink, which fired right behind the firing that wrote
+    /// them, on the same thread
+    std::uint64_t right_behind = 0;
     std::uint64_t dropped = 0;  ///< for lack of room
     double rate = 0;            ///< buffers a second
     double bytes_rate = 0;      ///< bytes a second

@@ -15,7 +15,8 @@ Figures figures_of(streaming::RunState& state) {
                                                           each.waits_for_output, each.waits_for_target});
     for (const auto& each : all.streams)
         streams.emplace_back(each.from, each.to,
-                             StreamFigures{each.buffers, each.dropped, each.rate, each.bytes_rate, each.capacity});
+                             StreamFigures{each.buffers, each.posted, each.right_behind, each.dropped, each.rate,
+                                           each.bytes_rate, each.capacity});
     report = state.core.report();
     return made;
 }
@@ -53,6 +54,8 @@ void add(RunStatistics& all, const std::map<wire::Site, Figures>& parts) {
                 std::ranges::find_if(all.streams, [&](const auto& each) { return each.from == from && each.to == to; });
             if (found == all.streams.end()) continue;
             found->buffers += more.buffers;
+            found->posted += more.posted;
+            found->right_behind += more.right_behind;
             found->dropped += more.dropped;
             found->rate += more.rate;
             found->bytes_rate += more.bytes_rate;

@@ -57,7 +57,7 @@ struct FilterFigures {
     double rate, service_us, load, waits_for_input, waits_for_output, waits_for_target;
 };
 struct StreamFigures {
-    std::uint64_t buffers, dropped;
+    std::uint64_t buffers, posted, right_behind, dropped;
     double rate, bytes_rate, capacity;
 };
 /// Whether anything moves.

@@ -14,6 +14,7 @@
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"
 #include "penstock/spread.hpp"
+#include "stream/parts.hpp"
 
 using namespace penstock;
 using namespace std::chrono_literals;
@@ -177,6 +178,69 @@ TEST(Statistics, count_what_was_done_and_name_the_bottleneck) {
     EXPECT_EQ(figures.bottleneck, "slow");
     EXPECT_NE(figures.text().find("bottleneck: slow"), std::string::npos);
     EXPECT_NE(drawing_of(run.description(), &figures).find("\"slow\" -> \"sum\""), std::string::npos);
+}
+
+namespace {
+
+thread_local const int* newest_of_thread = nullptr;
+
+struct NotingNumbers : parts::Numbers {
+    using parts::Numbers::Numbers;
+    bool operator()() {
+        if (next == count) return false;
+        auto buffer = out.make(1);
+        buffer.edit()[0] = next++;
+        newest_of_thread = buffer.span().data();
+        out.write(std::move(buffer));
+        return true;
+    }
+};
+
+struct NotingPassOn {
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    std::uint64_t last_written = 0;
+    void operator()() {
+        auto buffer = in.read();
+        last_written += buffer.span().data() == std::exchange(newest_of_thread, nullptr);
+        out.write(std::move(buffer));
+    }
+};
+
+}  // namespace
+
+TEST(Statistics, tell_what_was_posted_from_what_was_handed_on_by_pointer) {
+    constexpr std::uint64_t count = 2'000;
+    for (const bool placed : {true, false}) {
+        Machine machine{{.targets = 2}};
+        Graph graph;
+        const auto on = [placed](int target) { return placed ? FilterOptions{.targets = {target}} : FilterOptions{}; };
+        auto& source = graph.add<NotingNumbers>("source", on(0), static_cast<int>(count));
+        auto& near = graph.add<NotingPassOn>("near", on(0));
+        auto& queued = graph.add<parts::PassOn>("queued", on(0));
+        auto& other = graph.add<parts::Collect>("other", on(1));
+        graph.connect(source.out, near.in);
+        graph.connect(near.out, queued.in, {.fuse = false});
+        graph.connect(queued.out, other.in);
+        auto run = graph.start(machine);
+        run.finish();
+        const auto streams = run.statistics().streams;
+        for (const auto& each : streams) {
+            EXPECT_EQ(each.buffers, count) << each.from;
+            EXPECT_LE(each.posted + each.right_behind, each.buffers) << each.from;
+            if (!placed) {
+                EXPECT_EQ(each.posted + each.right_behind, each.buffers) << each.from;
+            }
+        }
+        EXPECT_EQ(streams[1].right_behind, 0u) << "it is not to be fused";
+        if (!placed) continue;
+        EXPECT_EQ(streams[0].posted, 0u) << "both filters are on one target";
+        EXPECT_GT(streams[0].right_behind, 0u);
+        EXPECT_LE(streams[0].right_behind, near.last_written) << "the reader's thread had just written the buffer";
+        EXPECT_EQ(streams[1].posted, 0u) << "in the queue of a filter on the same target";
+        EXPECT_EQ(streams[2].posted, count) << "to another target";
+        EXPECT_EQ(streams[2].right_behind, 0u);
+    }
 }
 
 TEST(Events, are_handled_between_firings_in_the_order_in_which_they_came) {

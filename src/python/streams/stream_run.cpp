@@ -69,6 +69,9 @@ void bind_statistics(nb::module_& module) {
         .def_ro("source", &StreamStatistics::from, "'filter.port'")
         .def_ro("sink", &StreamStatistics::to, "'filter.port'")
         .def_ro("buffers", &StreamStatistics::buffers, "That have arrived.")
+        .def_ro("posted", &StreamStatistics::posted, "Of these: to another thread, or to a filter without a place.")
+        .def_ro("right_behind", &StreamStatistics::right_behind,
+                "Of these: by pointer, and the sink fired right behind the firing that wrote them.")
         .def_ro("dropped", &StreamStatistics::dropped, "For lack of room.")
         .def_ro("capacity", &StreamStatistics::capacity,
                 "Buffers that may wait at each sink now, on average over the sinks.")

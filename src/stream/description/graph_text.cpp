@@ -190,9 +190,10 @@ std::string figures_of(const FilterStatistics& figures) {
 }
 
 std::string figures_of(const StreamStatistics& figures) {
-    return "{\"buffers\":" + std::to_string(figures.buffers) + ",\"dropped\":" + std::to_string(figures.dropped) +
-           ",\"rate\":" + exact(figures.rate) + ",\"bytes_rate\":" + exact(figures.bytes_rate) +
-           ",\"capacity\":" + exact(figures.capacity) + "}";
+    return "{\"buffers\":" + std::to_string(figures.buffers) + ",\"posted\":" + std::to_string(figures.posted) +
+           ",\"right_behind\":" + std::to_string(figures.right_behind) +
+           ",\"dropped\":" + std::to_string(figures.dropped) + ",\"rate\":" + exact(figures.rate) +
+           ",\"bytes_rate\":" + exact(figures.bytes_rate) + ",\"capacity\":" + exact(figures.capacity) + "}";
 }
 
 std::string text_of(const SettingValue& value) {

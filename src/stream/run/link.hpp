@@ -60,10 +60,12 @@ struct alignas(128) Link {
     // The consumer's.
     alignas(128) std::atomic<std::uint64_t> taken{0};  ///< buffers, read or dropped
     std::atomic<std::uint64_t> taken_bytes{0};
-    std::atomic<std::uint64_t> accepted{0};       ///< mail that has arrived, closing included
-    std::atomic<std::uint64_t> bytes_through{0};  ///< of buffers that have arrived
-    std::atomic<std::uint64_t> buffers_through{0};
-    std::atomic<std::uint64_t> displaced{0};  ///< the oldest, for lack of room
+    std::atomic<std::uint64_t> accepted{0};         ///< mail that has arrived, closing included
+    std::atomic<std::uint64_t> bytes_through{0};    ///< of buffers that have arrived
+    std::atomic<std::uint64_t> buffers_through{0};  ///< of which
+    std::atomic<std::uint64_t> posted{0};           ///< came from another thread's station, or one without a place
+    std::atomic<std::uint64_t> right_behind{0};     ///< not among these: handed to the sink in its writer's firing
+    std::atomic<std::uint64_t> displaced{0};        ///< the oldest, for lack of room
 
     alignas(128) Starvation<> starvation;                  ///< producer waits for room
     Mail room_mail{.from = this, .kind = MailKind::room};  ///< consumer to producer

@@ -62,7 +62,7 @@ struct FilterCounts {
 
 /// Counters of links of one stream, added up.
 struct StreamCounts {
-    std::uint64_t buffers = 0, bytes = 0, dropped = 0;
+    std::uint64_t buffers = 0, posted = 0, right_behind = 0, bytes = 0, dropped = 0;
     std::uint64_t capacity = 0, sinks = 0;  ///< of links that there are
 
     void add(const Link& link);

@@ -252,10 +252,11 @@ void Station::leave_special_firing() {
 }
 
 /// Fires with a buffer that is in no queue. True when it waits for the next one, and for nothing else.
-[[gnu::always_inline]] inline bool Station::fire_by_hand(Link& link, Block* block) {
+[[gnu::always_inline]] inline bool Station::fire_by_hand(Link& link, Block* block,
+                                                         std::atomic<std::uint64_t>& counter) {
     Inlet& inlet = *link.to;
     inlet.hand = block;
-    tally(link.buffers_through);
+    tally(counter);
     tally(link.bytes_through, block->bytes);
     fire();
     if (inlet.hand != nullptr) [[unlikely]] {  // it threw before it read
@@ -280,12 +281,13 @@ void Station::fire_at_once(Link& link, Block* block, bool last) {
     (void)expect_buffer();
     link.accepted.store(block->number + 1, std::memory_order_release);
     credit(&link, block->bytes);
-    if (!fire_by_hand(link, block)) home()->enqueue(*this);
+    tally(link.posted);
+    if (!fire_by_hand(link, block, link.buffers_through)) home()->enqueue(*this);
     else if (last) tally(ran_dry);
 }
 
 void Station::fire_with(Link& link, Block* block) {
-    const bool plain = fire_by_hand(link, block);
+    const bool plain = fire_by_hand(link, block, link.right_behind);
     if (link.local) {
         if (!plain) home()->enqueue(*this);
     } else if (!plain || !rest()) {  // once at rest it may be another thread's

@@ -408,7 +408,7 @@ class alignas(64) Station {
     void leave_special_firing();
     [[noreturn]] void refuse_idle_firing() const;
     void firing_failed(std::exception_ptr cause);
-    bool fire_by_hand(Link& link, Block* block);
+    bool fire_by_hand(Link& link, Block* block, std::atomic<std::uint64_t>& counter);
     bool send_held_back();
     /// There is something to be seen to.
     void disturb() noexcept { waits_plainly_ = undisturbed_ = false; }

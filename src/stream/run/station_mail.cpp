@@ -106,6 +106,7 @@ void Station::arrive(Link& link, Mail* mail) {
     }
     const Waiting waiting{static_cast<Block*>(mail), &link};
     tally(link.buffers_through);
+    if (!link.local) tally(link.posted);
     tally(link.bytes_through, waiting.block->bytes);
     if (ended_) return drop(waiting);
     if (inlet.ordered) [[unlikely]]

@@ -26,7 +26,10 @@ void FilterCounts::add(const Station& station) {
 }
 
 void StreamCounts::add(const Link& link) {
-    buffers += link.buffers_through.load(std::memory_order_relaxed);
+    const auto handed = link.right_behind.load(std::memory_order_relaxed);
+    buffers += link.buffers_through.load(std::memory_order_relaxed) + handed;
+    posted += link.posted.load(std::memory_order_relaxed);
+    right_behind += handed;
     bytes += link.bytes_through.load(std::memory_order_relaxed);
     dropped += link.dropped.load(std::memory_order_relaxed) + link.displaced.load(std::memory_order_relaxed);
 }
@@ -87,6 +90,8 @@ RunStatistics RunState::statistics() {
         each.to = to.name + "." + to.first->inputs[stream.input]->name();
         const auto& count = streams[stream.id];
         each.buffers = count.buffers;
+        each.posted = count.posted;
+        each.right_behind = count.right_behind;
         each.dropped = count.dropped;
         each.capacity =
             static_cast<double>(count.capacity) / static_cast<double>(std::max<std::uint64_t>(count.sinks, 1));

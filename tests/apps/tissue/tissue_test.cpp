@@ -100,8 +100,8 @@ TEST_P(TissueOn, as_published_luminance_goes_by_pointer_on_the_same_thread_and_s
         tissue::Analysis streams{tiling}, apart{tiling};
         const auto handed_on = tissue::published(slide, streams, machine, copies, 2);
         expect_equal(streams, one);
-        EXPECT_EQ(handed_on.same_thread, 2 * tiling.count());
-        EXPECT_EQ(handed_on.other_thread, 0u);
+        EXPECT_EQ(handed_on.tiles, 2 * tiling.count());
+        EXPECT_EQ(handed_on.posted, 0u);
         EXPECT_GT(handed_on.right_behind, 0u);
         tissue::decoupled(slide, apart, machine, 2);
         expect_equal(apart, one);
