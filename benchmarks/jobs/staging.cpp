@@ -43,7 +43,7 @@ class OwnStore {
 
 // ---- jobs in one piece: 1 cycle for each byte that is read ----
 
-void plain_job(In x, Out y) {
+[[gnu::noinline]] void plain_job(In x, Out y) {
     std::uint64_t ticks = 0;
     job<1>(x, y, ticks);
 }
@@ -62,7 +62,7 @@ constexpr std::size_t tile_rows = 128, tile_columns = 32;  ///< 32 KiB
 constexpr std::size_t pitch = 2048;                        ///< words from row to row: rows meet in the caches' sets
 using Tile = penstock::view<const Word, 2>;
 
-void tile_job(Tile tile, Out y) {
+[[gnu::noinline]] void tile_job(Tile tile, Out y) {
     for (std::size_t column = 0; column < tile_columns; ++column) {
         Word sum = 0;
         for (std::size_t row = 0; row < tile.extent(0); ++row) sum += tile(row, column);

@@ -4,6 +4,7 @@
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/task/long_copy.hpp"
 
 namespace penstock {
 namespace {
@@ -37,10 +38,12 @@ std::uint32_t shape_of(const ArgumentBlock* blocks, std::size_t count) noexcept 
     return static_cast<std::uint32_t>(std::bit_width(largest->rows) << 8 | std::bit_width(largest->row_bytes)) + 1;
 }
 
-/// Only rows apart from one another are fetched ahead, and the beginnings of blocks that will be copied.
+/// Only rows apart from one another are fetched ahead, and the beginnings of blocks that will be copied, where these
+/// are not so long that their beginnings make no difference.
 bool worth_a_look(const ArgumentBlock* blocks, std::size_t count) noexcept {
     return std::any_of(blocks, blocks + count, [](const ArgumentBlock& block) {
-        if (block.staged && block.rows == 1) return block.bytes() >= Prefetcher::least_bytes;
+        if (block.staged && block.rows == 1)
+            return block.bytes() >= Prefetcher::least_bytes && block.bytes() < long_copy::least_bytes;
         return block.rows >= Prefetcher::least_rows && block.row_bytes <= Prefetcher::longest_row &&
                block.bytes() >= Prefetcher::least_bytes;
     });

@@ -108,8 +108,8 @@ std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
 /// Asks for the arguments of tasks of a claim.
 class Runner::ClaimAhead final : public FetchAhead {
   public:
-    ClaimAhead(Runner& runner, Ring& ring, OpenClaim<Ring>* open, std::uint64_t first, std::uint64_t end) noexcept
-        : end(end), runner_(runner), ring_(ring), open_(open), fetched_(first) {}
+    ClaimAhead(Runner& runner, Ring& ring, OpenClaim<Ring>* open, std::uint64_t first, std::uint64_t last) noexcept
+        : end(last), runner_(runner), ring_(ring), open_(open), fetched_(first) {}
     void look_behind(std::uint64_t number) noexcept {
         number_ = number;
         runner_.fetch_behind(ring_.pending().record(number).payload, *this);

@@ -31,13 +31,9 @@ void copy(std::span<T> value, std::remove_const_t<T>* contiguous) {
 template <bool gather, class T, std::size_t Rank>
 void copy(const view<T, Rank>& strided, std::remove_const_t<T>* contiguous) {
     if (strided.empty()) return;
-    std::array<std::size_t, Rank> index{};
     const std::size_t columns = strided.extent(Rank - 1);
     const auto step = strided.stride(Rank - 1);
-    for (;;) {
-        std::ptrdiff_t offset = 0;
-        for (std::size_t d = 0; d + 1 < Rank; ++d) offset += static_cast<std::ptrdiff_t>(index[d]) * strided.stride(d);
-        auto* row = strided.data() + offset;
+    const auto copy_row = [&](T* row) {
         if (step == 1) copy<gather>(std::span(row, columns), contiguous);
         else
             for (std::size_t j = 0; j < columns; ++j) {
@@ -46,12 +42,24 @@ void copy(const view<T, Rank>& strided, std::remove_const_t<T>* contiguous) {
                 else element = contiguous[j];
             }
         contiguous += columns;
-        std::size_t d = Rank - 1;
-        for (; d-- > 0;) {
-            if (++index[d] < strided.extent(d)) break;
-            index[d] = 0;
+    };
+    if constexpr (Rank == 1) {
+        copy_row(strided.data());
+    } else {
+        constexpr std::size_t outer = Rank - 2;  // dimensions around the matrices of rows
+        std::array<std::size_t, outer + 1> index{};
+        for (;;) {
+            T* matrix = strided.data();
+            for (std::size_t d = 0; d < outer; ++d) matrix += static_cast<std::ptrdiff_t>(index[d]) * strided.stride(d);
+            for (std::size_t r = 0; r < strided.extent(outer); ++r)
+                copy_row(matrix + static_cast<std::ptrdiff_t>(r) * strided.stride(outer));
+            std::size_t d = outer;
+            for (; d-- > 0;) {
+                if (++index[d] < strided.extent(d)) break;
+                index[d] = 0;
+            }
+            if (d == static_cast<std::size_t>(-1)) return;
         }
-        if (d == static_cast<std::size_t>(-1)) return;
     }
 }
 
