@@ -100,18 +100,20 @@ enum class OnNodeLoss {
 /// How a filter runs.
 struct FilterOptions {
     /// As many copies as the pressure at the filter asks for: from one to one for each target and one more, for the
-    /// thread that helps while it waits for the run. It begins with the most. They come while buffers wait for all of
-    /// them and threads have nothing to do, and go while they have nothing to do themselves: at most one change in 20
-    /// ms, by an edit, which holds those who write to the filter for a moment. The number stays at the most for placed
-    /// filters, in cycles, and where it is not for the runtime to say who gets a buffer: filters that read several
-    /// streams, or one that is not `demand_driven` or `random`.
+    /// thread that helps while it waits for the run; for placed filters and in worker processes, to one for each of
+    /// their targets. It begins with the most. They come while all of them could fire with what waits for them and
+    /// threads (workers) have nothing to do, and go while they have nothing to do themselves: at most one change in 20
+    /// ms, by an edit, which holds those who write to the filter for a moment. The number stays at the most in cycles,
+    /// on targets of several classes, where a stream that the filter reads is not `demand_driven` or `random`, and
+    /// where a copy that goes could leave a buffer behind: a filter that waits for buffers at several inputs, or for
+    /// several at one, while their order is restored further down or others get the same buffers.
     static constexpr int automatic = 0;
     /// Copies that may fire at the same time. More than one only for filters that say `may_be_copied`.
     int copies = 1;
     /// Targets whose threads alone run it, copy by copy in turn; empty: whichever is free.
     std::vector<int> targets{};
     /// Names of classes of targets (MachineOptions::classes) that may run it, copy by copy in turn; excludes `targets`
-    /// and `near`. With automatic copies there is one for each target of these classes. Which copy gets a buffer is
+    /// and `near`. With automatic copies there is one for each target of several classes. Which copy gets a buffer is
     /// decided by how long firings last on each: where it would be done first.
     std::vector<std::string> target_classes{};
     /// The name of a filter whose targets it shares; excludes `targets`.

@@ -87,7 +87,7 @@ class Builder(ABC):
         arguments: for the constructor of a class, or the first ones of a function
         copies: that may fire at the same time; AUTOMATIC: as the pressure asks for
         targets: whose threads alone run it, copy by copy in turn; none: whichever is free
-        target_classes: names of classes of targets (Machine's `classes`) that may run it; with AUTOMATIC copies there is one on each of their targets
+        target_classes: names of classes of targets (Machine's `classes`) that may run it; with AUTOMATIC copies there is one on each of their targets, of one class at most one
         near: a filter whose targets it shares
         on_failure: 'go_on': what a firing that failed has read is lost and counted, and finish() raises FilterFailed at the end
         pool: buffers of each of its outputs that exist at once before it waits for one to come back; 0: no limit

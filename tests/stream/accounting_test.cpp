@@ -122,7 +122,7 @@ Plan plan_of(Value seed, Value run, int targets, bool processes) {
     plan.reader = random() % 4 == 0;
     plan.ended_first = random() % 3 != 0;
     plan.stop = random() % 6 == 0;
-    plan.automatic = !processes && random() % 8 == 0;
+    plan.automatic = random() % 8 == 0;
     plan.count = 1 + random() % 40;
     plan.source_pace = pick<Value>(random, {0, 0, 300, 3'000});
     plan.middle_pace =

@@ -97,6 +97,34 @@ TEST(StreamMixed, a_crash_takes_what_the_worker_has_and_nothing_else) {
     EXPECT_EQ(std::ranges::adjacent_find(collect.numbers), collect.numbers.end());
 }
 
+TEST(StreamMixed, filters_in_workers_stay_where_they_are_while_the_graph_is_edited) {
+    SKIP_WITHOUT_PROCESSES();
+    Machine machine(mixed());
+    Graph graph;
+    auto& numbers = graph.add<processes::Numbers>("numbers", {}, Value{2000});
+    auto& where =
+        graph.add<Where>("where", {.target_classes = {"workers"}}, static_cast<Value>(getpid()), Value{1} << 40);
+    auto& collect = graph.add<Collect>("collect");
+    graph.connect(numbers.out, where.in);
+    graph.connect(where.out, collect.in);
+    auto run = graph.start(machine);
+    for (std::size_t capacity = 2; capacity <= 6; ++capacity)
+        run.edit([&](Edit& edit) { edit.change("numbers.out", "where.in", {.capacity = capacity}); });
+    try {
+        run.edit([](Edit& edit) { edit.place("where", {0}); });
+        ADD_FAILURE() << "it was moved";
+    } catch (const GraphError& error) {
+        EXPECT_NE(std::string(error.what()).find("cannot go from the program to a worker process, or back"),
+                  std::string::npos)
+            << error.what();
+    }
+    run.finish();
+    ASSERT_EQ(collect.numbers.size(), 2000u);
+    for (Value i = 0; i < 2000; ++i) EXPECT_EQ(collect.numbers[i], i);
+    EXPECT_EQ(std::ranges::count(collect.places, static_cast<Value>(getpid())), 0);
+    EXPECT_EQ(run.statistics().filters[1].made_again, 0u);
+}
+
 TEST(StreamMixed, tasks_go_to_the_class_that_is_named) {
     SKIP_WITHOUT_PROCESSES();
     Machine machine(mixed());

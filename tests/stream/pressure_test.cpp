@@ -1,38 +1,23 @@
 // Automatic numbers of copies follow the pressure.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <functional>
-#include <thread>
+#include <mutex>
+#include <set>
 
-#include "stream/parts.hpp"
+#include "stream/pressure_parts.hpp"
 
 using namespace penstock;
 using namespace std::chrono_literals;
 using parts::Collect;
+using pressure::come_and_go;
+using pressure::comes;
+using pressure::Faucet;
+using pressure::of;
 
 namespace {
 
 std::atomic<int> firing{0};       // copies of Rest that fire now
 std::atomic<int> most_firing{0};  // at once, since somebody set it to 0
-
-/// Gives numbers until it is told to end: as fast as the stream takes them, or one in a while.
-struct Faucet {
-    Output<int> out{"out"};
-    std::atomic<bool> slow{false};
-    std::atomic<bool> ends{false};
-    std::atomic<int> given{0};
-    bool operator()() {
-        if (ends) return false;
-        if (slow) std::this_thread::sleep_for(2ms);
-        auto buffer = out.make(1);
-        buffer.edit()[0] = given.fetch_add(1);
-        out.write(std::move(buffer));
-        return true;
-    }
-};
 
 /// Takes its time without a processor, so that copies help on any machine.
 struct Rest {
@@ -49,20 +34,6 @@ struct Rest {
         out.write(std::move(buffer));
     }
 };
-
-FilterStatistics of(const Run& run, const std::string& name) {
-    const auto all = run.statistics();
-    const auto found =
-        std::find_if(all.filters.begin(), all.filters.end(), [&](const auto& each) { return each.name == name; });
-    return found == all.filters.end() ? FilterStatistics{} : *found;
-}
-
-::testing::AssertionResult comes(const std::function<bool()>& test) {
-    for (const auto end = std::chrono::steady_clock::now() + 60s; std::chrono::steady_clock::now() < end;
-         std::this_thread::sleep_for(5ms))
-        if (test()) return ::testing::AssertionSuccess();
-    return ::testing::AssertionFailure() << "not within 60 s";
-}
 
 }  // namespace
 
@@ -140,6 +111,116 @@ TEST(Pressure, a_filter_whose_buffers_belong_to_certain_copies_keeps_the_number_
         run.finish();
         EXPECT_EQ(collect.got.size(), static_cast<std::size_t>(faucet.given) * (policy == Policy::broadcast ? 3 : 1));
     }
+}
+
+namespace {
+
+/// Keeps its thread busy until it is told to end.
+struct Hog {
+    std::atomic<bool> ends{false};
+    bool operator()() {
+        std::this_thread::sleep_for(1ms);
+        return !ends;
+    }
+};
+
+/// As Rest, and notes which threads ran it.
+struct PlacedRest {
+    static constexpr bool may_be_copied = true;
+    static inline std::mutex lock;
+    static inline std::set<std::thread::id> threads;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    void operator()() {
+        {
+            const std::lock_guard guard(lock);
+            threads.insert(std::this_thread::get_id());
+        }
+        auto buffer = in.read();
+        std::this_thread::sleep_for(200us);
+        out.write(std::move(buffer));
+    }
+};
+
+}  // namespace
+
+TEST(Pressure, a_placed_filter_has_copies_on_its_own_targets_one_on_each_at_most) {
+    enum class Placed { by_number, near, by_class };
+    for (const auto placed : {Placed::by_number, Placed::near, Placed::by_class})
+        for (const bool ordered : {true, false}) {
+            Machine machine{placed == Placed::by_class
+                                ? MachineOptions{.classes = {{.name = "these", .targets = 2}, {.name = "those"}}}
+                                : MachineOptions{.targets = 3}};
+            FilterOptions options{.copies = FilterOptions::automatic};
+            if (placed == Placed::by_number) options.targets = {2, 0};
+            if (placed == Placed::near) options.near = "anchor";
+            if (placed == Placed::by_class) options.target_classes = {"these"};
+            PlacedRest::threads.clear();
+            Graph graph;
+            auto& faucet = graph.add<Faucet>("faucet");
+            auto& rest = graph.add<PlacedRest>("rest", options);
+            auto& collect = graph.add<Collect>("collect");
+            graph.connect(faucet.out, rest.in);
+            if (placed == Placed::near) {
+                auto& anchor = graph.add<parts::PassOn>("anchor", {.copies = 2, .targets = {0, 1}});
+                graph.connect(rest.out, anchor.in);
+                graph.connect(anchor.out, collect.in, {.ordered = ordered});
+            } else {
+                graph.connect(rest.out, collect.in, {.ordered = ordered});
+            }
+            auto run = graph.start(machine);
+            EXPECT_EQ(of(run, "rest").copies, 2);
+            come_and_go(run, "rest", {&faucet.slow}, 2);
+            faucet.ends = true;
+            run.finish();
+            if (!ordered) std::ranges::sort(collect.got);
+            EXPECT_EQ(collect.got, parts::numbers(faucet.given));
+            EXPECT_EQ(of(run, "rest").copies, 1);
+            EXPECT_EQ(PlacedRest::threads.size(), 2u);
+        }
+}
+
+TEST(Pressure, a_placed_filter_gets_no_copies_while_its_other_targets_are_busy) {
+    Machine machine{{.targets = 3}};
+    Graph graph;
+    auto& faucet = graph.add<Faucet>("faucet");
+    auto& rest = graph.add<PlacedRest>("rest", {.copies = FilterOptions::automatic, .targets = {0, 1}});
+    auto& hog = graph.add<Hog>("hog", {.targets = {1}});
+    auto& collect = graph.add<Collect>("collect");
+    graph.connect(faucet.out, rest.in);
+    graph.connect(rest.out, collect.in);
+    faucet.slow = true;
+    auto run = graph.start(machine);
+    EXPECT_TRUE(comes([&] { return of(run, "rest").copies == 1; })) << run.report();
+    faucet.slow = false;
+    for (int look = 0; look < 40; ++look) {
+        EXPECT_EQ(of(run, "rest").copies, 1) << "target 2 has nothing to do, but is none of its own";
+        std::this_thread::sleep_for(5ms);
+    }
+    hog.ends = true;
+    EXPECT_TRUE(comes([&] { return of(run, "rest").copies == 2; })) << run.report();
+    faucet.ends = true;
+    run.finish();
+    std::ranges::sort(collect.got);
+    EXPECT_EQ(collect.got, parts::numbers(faucet.given));
+}
+
+TEST(Pressure, on_targets_of_several_classes_there_is_a_copy_on_each) {
+    Machine machine{{.classes = {{.name = "fast", .targets = 1}, {.name = "slow", .targets = 2, .speed = 0.5}}}};
+    Graph graph;
+    auto& faucet = graph.add<Faucet>("faucet");
+    auto& rest = graph.add<Rest>("rest", {.copies = FilterOptions::automatic, .target_classes = {"fast", "slow"}});
+    auto& collect = graph.add<Collect>("collect");
+    graph.connect(faucet.out, rest.in);
+    graph.connect(rest.out, collect.in);
+    faucet.slow = true;
+    auto run = graph.start(machine);
+    std::this_thread::sleep_for(150ms);
+    EXPECT_EQ(of(run, "rest").copies, 3);
+    faucet.ends = true;
+    run.finish();
+    std::ranges::sort(collect.got);
+    EXPECT_EQ(collect.got, parts::numbers(faucet.given));
 }
 
 TEST(Pressure, a_run_that_is_stopped_while_copies_come_and_go_ends) {

@@ -260,8 +260,8 @@ TEST(FiltersInProcesses, as_many_copies_as_workers_are_made_where_their_number_i
     graph.connect(numbers.out, times.in);
     graph.connect(times.out, sum.in);
     auto run = graph.start(machine);
-    run.finish();
     EXPECT_EQ(run.statistics().filters[1].copies, 3);
+    run.finish();
     EXPECT_EQ(sum.sum, 435u);
 }
 

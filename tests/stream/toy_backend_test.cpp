@@ -91,11 +91,10 @@ class ToyProxy final : public FilterProxy {
 
 class ToyBackend final : public FilterBackend {
   public:
-    explicit ToyBackend(Machine& machine)
-        : FilterBackend(machine, {.fuse = false, .lose_copies = false, .issue_tasks = false}) {}
+    explicit ToyBackend(Machine& machine) : FilterBackend(machine, {.fuse = false, .issue_tasks = false}) {}
     ~ToyBackend() override { crossed = way_.crossed; }
     bool targets_run_stations() const noexcept override { return false; }
-    int most_firing() const noexcept override { return 1; }
+    int most_firing(const streaming::FilterModel&) const noexcept override { return 1; }
     std::unique_ptr<FilterProxy> proxy_for(streaming::Station& station, const streaming::FilterModel&, int) override {
         if (station.external) return nullptr;
         return std::make_unique<ToyProxy>(station, way_);

@@ -76,8 +76,15 @@ void Adjacency::find_anchors() {
     }
 }
 
+bool Adjacency::shared(const StreamModel& stream) const {
+    return stream.options.policy == Policy::broadcast ||
+           std::ranges::any_of(out_of(stream.from), [&](const StreamModel* other) {
+               return other->output == stream.output && Model::group_of(*other) != Model::group_of(stream);
+           });
+}
+
 int Adjacency::place(const FilterModel& filter, int copy) const noexcept {
-    const auto& targets = model_.filters[anchors_[model_.position(filter.id)]].options.targets;
+    const auto& targets = targets_of(filter);
     return targets.empty() ? -1 : targets[static_cast<std::size_t>(copy) % targets.size()];
 }
 

@@ -17,6 +17,12 @@ class Adjacency {
     std::span<const StreamModel* const> out_of(std::uint64_t filter) const noexcept { return of(out_of_, filter); }
     /// The number of a stream among those into the same input, from 0.
     std::size_t rank(const StreamModel& stream) const noexcept { return ranks_[number(stream)]; }
+    /// Do others get the same buffers as this stream's sink?
+    bool shared(const StreamModel& stream) const;
+    /// Whose threads alone run the filter; none: any.
+    const std::vector<int>& targets_of(const FilterModel& filter) const noexcept {
+        return model_.filters[anchors_[model_.position(filter.id)]].options.targets;
+    }
     /// The target of a copy, or -1 for any.
     int place(const FilterModel& filter, int copy) const noexcept;
     /// The way from it to the next filter that it is to be near, and so on, does not end.

@@ -192,7 +192,7 @@ bool same(const StreamOptions& a, const StreamOptions& b) {
     return all(a) == all(b) && !a.key && !b.key;
 }
 
-void resolve_classes(Model& model, const Machine& machine) {
+void resolve_places(Model& model, const Machine& machine) {
     for (auto& filter : model.filters) {
         auto& options = filter.options;
         if (options.target_classes.empty()) continue;
@@ -206,9 +206,16 @@ void resolve_classes(Model& model, const Machine& machine) {
                                          "' is to run on a class of targets that is not there: " + unknown.what());
             }
         }
-        if (options.copies == FilterOptions::automatic && !options.targets.empty())
+        // Of several classes the last copy, which would go first, may be the fastest. Alone, a copy is no copy.
+        if (options.copies == FilterOptions::automatic && !options.targets.empty() &&
+            (options.target_classes.size() > 1 || options.targets.size() == 1))
             options.copies = static_cast<int>(options.targets.size());
     }
+    const auto automatic = [](const FilterModel& filter) { return filter.options.copies == FilterOptions::automatic; };
+    if (std::ranges::none_of(model.filters, automatic)) return;
+    const Adjacency adjacency(model);
+    for (auto& filter : model.filters | std::views::filter(automatic))
+        filter.places = static_cast<int>(adjacency.targets_of(filter).size());
 }
 
 std::vector<std::string> problems_of(const Model& model, int targets) {

@@ -14,6 +14,7 @@ struct FilterModel {
     FilterOptions options;
     /// Where their number is automatic: what the pressure made of it; 0: as many as it begins with
     int copies_now = 0;
+    int places = 0;  ///< where it is automatic: targets that it has; 0: any
     /// A setting's new value, for all copies.
     std::vector<std::pair<std::string, SettingValue>> changes{};
     /// Settings as they were last given, of a graph that runs: those of the filter itself are its own while it does.
@@ -106,8 +107,9 @@ Part* named(const std::vector<Part*>& all, const std::string& name) {
 /// Do they ask for the same? Functions cannot be compared: where there is a key, they do not.
 bool same(const StreamOptions& a, const StreamOptions& b);
 
-/// Filters that name classes of targets get the targets of these. Throws nothing: what is wrong becomes a problem.
-void resolve_classes(Model& model, const Machine& machine);
+/// Filters that name classes of targets get the targets of these, and `places` are counted. Throws nothing: what is
+/// wrong becomes a problem.
+void resolve_places(Model& model, const Machine& machine);
 
 /// Everything that is wrong with it, in words. `targets`: of the machine that is to run it; below 0: not known yet.
 std::vector<std::string> problems_of(const Model& model, int targets);

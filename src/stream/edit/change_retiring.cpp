@@ -54,14 +54,7 @@ void Change::retire_one(Station& station, Removal removal) {
 /// Do others get the same buffers as this one? Then a buffer that was handed back would reach them twice.
 bool Change::shares_buffers(const Station& station) const {
     return std::ranges::any_of(old_links_, [&](const Link* link) {
-        if (link->to->station != &station) return false;
-        std::set<std::string> groups;
-        for (const auto& stream : old_.streams) {
-            if (stream.from != link->from->station->filter_id() || stream.output != link->from->index) continue;
-            if (stream.options.policy == Policy::broadcast) return true;
-            groups.insert(Model::group_of(stream));
-        }
-        return groups.size() > 1;
+        return link->to->station == &station && old_adjacency_.shared(*old_.stream(link->stream));
     });
 }
 

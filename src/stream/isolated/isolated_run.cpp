@@ -48,8 +48,8 @@ std::unique_ptr<FilterBackend> IsolatedRun::make(RunCore& core, Machine& machine
 }
 
 IsolatedRun::IsolatedRun(RunCore& core, Machine& machine, Machine* threads)
-    : FilterBackend(machine, {.fuse = false, .lose_copies = false, .issue_tasks = threads != nullptr}), core_(core),
-      threads_(threads), heap_(machine.heap()), memory_(std::make_shared<HeapMemory>(heap_)),
+    : FilterBackend(machine, {.fuse = false, .issue_tasks = threads != nullptr}), core_(core), threads_(threads),
+      heap_(machine.heap()), memory_(std::make_shared<HeapMemory>(heap_)),
       board_(new(heap_->allocate(sizeof(RunBoard))) RunBoard) {}
 
 IsolatedRun::~IsolatedRun() {
@@ -134,10 +134,10 @@ void IsolatedRun::issue(WorkerProxy& proxy, std::uint64_t number) {
     const auto mine = [&](const UnderWay& job) { return job.proxy == &proxy; };
     try {
         const auto limit = proxy.time_limit();
+        const int worker = proxy.target() - first_target();
         const Handle handle =
-            limit.count() == 0
-                ? machine_.on(proxy.target()).call<&do_job>(proxy.record())
-                : machine_.with({.target = proxy.target(), .time_limit = limit}).call<&do_job>(proxy.record());
+            limit.count() == 0 ? machine_.on(worker).call<&do_job>(proxy.record())
+                               : machine_.with({.target = worker, .time_limit = limit}).call<&do_job>(proxy.record());
         const std::lock_guard lock(lock_);
         const auto job = std::ranges::find_if(jobs_, mine);
         if (job == jobs_.end() || job->number != number) endings_.push_back({handle});  // it has been reported already
@@ -215,7 +215,7 @@ void IsolatedRun::collect_endings(bool wait) {
 
 void IsolatedRun::forget(int target, std::uint64_t key, std::vector<Block*> blocks) {
     try {
-        const Handle handle = machine_.on(target).call<&forget_filter>(key);
+        const Handle handle = machine_.on(target - first_target()).call<&forget_filter>(key);
         const std::lock_guard lock(lock_);
         endings_.push_back({handle, std::move(blocks)});
     } catch (const std::exception&) {  // there are no workers any more
@@ -245,9 +245,12 @@ bool IsolatedRun::in_worker(const FilterModel& filter, int target) const noexcep
 
 std::unique_ptr<FilterProxy> IsolatedRun::proxy_for(Station& station, const FilterModel& filter, int target) {
     if (station.external || !in_worker(filter, target)) return nullptr;
-    if (threads_ != nullptr) target -= threads_->targets();
-    // without a place: in each worker in turn
-    if (target < 0) target = static_cast<int>(placed_++ % static_cast<unsigned>(machine_.targets()));
+    // without a place: in each worker in turn. A copy that comes again is where it was, and not beside another.
+    if (target < 0) {
+        const auto first = first_workers_.try_emplace(filter.id, placed_++).first->second;
+        const auto copy = static_cast<unsigned>(station.copy());
+        target = first_target() + static_cast<int>((first + copy) % static_cast<unsigned>(machine_.targets()));
+    }
     return std::make_unique<WorkerProxy>(*this, station, *filter.kind, target, filter.options.time_limit);
 }
 
@@ -279,11 +282,19 @@ std::vector<std::string> IsolatedRun::problems(const Model& model, const Model* 
     const Adjacency adjacency(model), adjacency_before(before == nullptr ? model : *before);
     for (const auto& filter : model.filters) {
         const auto& places = filter.options.targets;
+        const auto* const same = before == nullptr ? nullptr : before->filter(filter.id);
+        const auto changes_sides = [&](int copy) {
+            return in_worker(filter, adjacency.place(filter, copy)) !=
+                   in_worker(*same, adjacency_before.place(*same, copy));
+        };
+        if (same != nullptr &&
+            std::ranges::any_of(std::views::iota(0, std::min(core_.copies(filter), core_.copies(*same))),
+                                changes_sides))
+            wrong(filter, "cannot go from the program to a worker process, or back, while the graph runs");
         if (filter.kind->external || !(in_worker(filter, -1) || std::ranges::any_of(places, [&](int target) {
                                            return in_worker(filter, target);
                                        })))
             continue;
-        const auto* const same = before == nullptr ? nullptr : before->filter(filter.id);
         if (same == nullptr) {
             if (const auto why = why_not_carried(*filter.kind, *filter.first, heap()); !why.empty())
                 wrong(filter, "of type " + std::string(filter.first->type()) + " cannot be made in a worker process: " +

@@ -6,6 +6,7 @@
 // ready; the run's own thread does so only when nobody else does.
 #pragma once
 
+#include <map>
 #include <thread>
 
 #include "penstock/handle.hpp"
@@ -30,8 +31,9 @@ class IsolatedRun final : public FilterBackend {
     bool busy() const noexcept { return under_way_.load(std::memory_order_relaxed) != 0; }
 
     bool targets_run_stations() const noexcept override { return threads_ != nullptr; }
-    int most_firing() const noexcept override {  // a thread that helps fires none that is in a worker
-        return machine_.targets() + (threads_ == nullptr ? 0 : threads_->targets() + 1);
+    int most_firing(const FilterModel& filter) const noexcept override {
+        const bool on_threads = threads_ != nullptr && !in_worker(filter, -1);
+        return on_threads ? threads_->targets() + 1 : machine_.targets();
     }
     WaitPolicy wait_policy() const override;
     std::shared_ptr<BlockMemory> block_memory() const noexcept override { return memory_; }
@@ -81,6 +83,8 @@ class IsolatedRun final : public FilterBackend {
     void look_for_deaths();
     void collect_endings(bool wait);
 
+    /// That of the first worker; those of threads come before it.
+    int first_target() const noexcept { return threads_ == nullptr ? 0 : threads_->targets(); }
     /// Does a copy of this filter on this target (below 0: on none) live in a worker?
     bool in_worker(const FilterModel& filter, int target) const noexcept;
 
@@ -90,6 +94,7 @@ class IsolatedRun final : public FilterBackend {
     std::shared_ptr<BlockMemory> memory_;
     RunBoard* board_ = nullptr;
     unsigned placed_ = 0;
+    std::map<std::uint64_t, unsigned> first_workers_;  ///< of filters without a place
 
     std::mutex lock_;  ///< of what is under way and of what is ending
     std::vector<UnderWay> jobs_;

@@ -55,7 +55,7 @@ struct FilterProxy {
     virtual void pass_more() {}
     /// The station has ended: the program's own object gets the filter's last state.
     virtual void retire() {}
-    /// To another target. Any thread may ask which it is on.
+    /// To another target, of all that the machine has. Any thread may ask which it is on; below 0: none.
     virtual void move_to(int) {}
     virtual int target() const noexcept { return -1; }
     /// The program's object has changed: the filter shall begin with its state. Before the first call.
@@ -67,7 +67,6 @@ class FilterBackend {
     /// What filters can do there.
     struct Abilities {
         bool fuse = true;         ///< one that has no place may fire right behind the one that writes to it
-        bool lose_copies = true;  ///< a copy that goes takes nothing with it that is missed
         bool issue_tasks = true;  ///< the machine's targets have the filter too; else tasks run inside their call
     };
     /// A kind of backend that runs ask for.
@@ -90,8 +89,10 @@ class FilterBackend {
 
     /// Do the machine's targets run the run's stations? Else only threads that wait for the run do.
     virtual bool targets_run_stations() const noexcept { return true; }
-    /// Filters that can fire at the same time.
-    virtual int most_firing() const noexcept { return machine_.targets() + 1; }  // the thread that waits helps
+    /// Copies of a filter without a place that can fire at the same time.
+    virtual int most_firing(const FilterModel&) const noexcept {
+        return machine_.targets() + 1;  // the thread that waits helps
+    }
     /// How a thread waits for the run.
     virtual WaitPolicy wait_policy() const { return WaitPolicy::for_threads(1, 1); }
     /// Of the values of its buffers; null: the cache of blocks, or malloc.

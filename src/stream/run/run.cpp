@@ -133,7 +133,7 @@ std::unique_ptr<RunState> RunState::make(Machine& machine, Model& described, con
             throw GraphError({"filter '" + filter.name + "' names targets and classes of targets: say one of the two"});
     {
         auto resolved = described;
-        resolve_classes(resolved, machine);
+        resolve_places(resolved, machine);
         if (auto problems = problems_of(resolved, machine.all_targets()); !problems.empty())
             throw GraphError(std::move(problems));
     }
@@ -175,7 +175,7 @@ void RunState::spread_over(Placement placement, std::uint32_t here, std::uint32_
 
 RunState::RunState(Machine& machine, const Model& described)
     : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {
-    resolve_classes(model, machine);
+    resolve_places(model, machine);
     core.raise = [this](const Event& event) { send(event, ""); };
 }
 
@@ -235,7 +235,7 @@ void RunState::edit(const std::function<void(Edit&)>& describe) {
     const std::lock_guard lock(editing);
     Edit edit(std::make_unique<Model>(model));
     describe(edit);
-    resolve_classes(edit.model(), core.machine());
+    resolve_places(edit.model(), core.machine());
     note_settings(edit.model());
     const auto kept_open = keep_open();  // behind the pressure, too: the machine may end as soon as the run has
     change_to(edit.model());

@@ -37,9 +37,13 @@ RunCore::~RunCore() {
     links.clear();
 }
 
+int RunCore::most_copies(const FilterModel& filter) const noexcept {
+    return filter.places != 0 ? filter.places : std::max(1, backend_->most_firing(filter));
+}
+
 int RunCore::copies(const FilterModel& filter) const noexcept {
     if (filter.options.copies != FilterOptions::automatic) return filter.options.copies;
-    const int most = std::max(1, backend_->most_firing());
+    const int most = most_copies(filter);
     return filter.copies_now == 0 ? most : std::clamp(filter.copies_now, 1, most);
 }
 

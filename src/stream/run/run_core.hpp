@@ -27,6 +27,8 @@ class RunCore {
     void slow_down(std::uint64_t begin) const noexcept;
     /// Where the filters fire.
     FilterBackend& backend() const noexcept { return *backend_; }
+    /// Copies that a filter whose number is automatic may have.
+    int most_copies(const FilterModel& filter) const noexcept;
     /// Number of copies of a filter here.
     int copies(const FilterModel& filter) const noexcept;
 
