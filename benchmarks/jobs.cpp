@@ -339,8 +339,6 @@ void one_cycle(bench::Report& report, const bench::Options& options, penstock::M
     const auto result = comparison.measure<1>(data, options.plan);
     rows(report, "1 cycle a byte: ", result, comparison);
     report.goal("jobs/overhead-1", result.beside("chains of 16"), Direction::at_most, 0.05);
-    report.goal("jobs/staged-over-unstaged", result.beside_ratio("chains of 16, staged", "chains of 16"),
-                Direction::at_most, 1.5);
     over_onetbb(report, result);
 }
 
@@ -362,8 +360,7 @@ int main(int argc, char** argv) {
     const bench::About about{
         "jobs",
         "overhead over effective execution time of jobs of 1 and 10 cycles a byte: chains, resident data, mechanisms",
-        {"jobs/chain-16", "jobs/overhead-1", "jobs/overhead-10", "jobs/over-onetbb", "jobs/staged-over-unstaged",
-         "jobs/staged-over-before"}};
+        {"jobs/chain-16", "jobs/overhead-1", "jobs/overhead-10", "jobs/over-onetbb", "jobs/staged-over-before"}};
     bench::Options options = bench::parse(argc, argv, about);
     bench::Report report{about, options};
     const auto machine = bench::make_machine();

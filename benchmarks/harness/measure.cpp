@@ -108,19 +108,6 @@ Ratio Result::beside(const std::string& name) const {
     return Ratio{std::move(found)};
 }
 
-Ratio Result::beside_ratio(const std::string& a, const std::string& b) const {
-    const std::size_t first = index(a), second = index(b);
-    std::vector<Ratio::Of> found;
-    for (const Standing standing : standings_) {
-        std::vector<double> chosen;
-        for (std::size_t i = 0; i < figures_.front().size(); ++i)
-            if (stood_[first][i] == standing && stood_[second][i] == standing)
-                chosen.push_back(beside_[first][i] / beside_[second][i]);
-        found.push_back({standing, median_interval(chosen), chosen.size()});
-    }
-    return Ratio{std::move(found)};
-}
-
 double noise_of(const Interval& over_itself) {
     if (std::isnan(over_itself.low)) return std::numeric_limits<double>::infinity();
     return std::max(std::fabs(over_itself.low - 1), std::fabs(over_itself.high - 1));

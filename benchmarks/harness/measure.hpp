@@ -115,8 +115,6 @@ class Result {
     Ratio ratio_of_ratios(const std::string& a, const std::string& b, const std::string& c, const std::string& d) const;
     /// The second figure of its batches (Contestant::beside), which the contestant must have.
     Ratio beside(const std::string& name) const;
-    /// That of `a` over that of `b`.
-    Ratio beside_ratio(const std::string& a, const std::string& b) const;
     /// The floor over itself, measured twice a round, in the noisier of the standings that are judged: whatever is
     /// closer to 1 is no difference.
     Interval noise() const;
