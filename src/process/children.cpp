@@ -108,6 +108,10 @@ pid_t Children::add(std::uint32_t tag, pid_t pid) {
         return pid;
     }
     const int error = errno;
+    if (error == ESRCH) {  // it is over already, and nobody is to collect it: the program ignores SIGCHLD
+        running_.push_back({tag, pid, {}});
+        return pid;
+    }
     ::kill(pid, SIGKILL);
     uninterrupted([&] { return waitpid(pid, nullptr, 0); });
     errno = error;
@@ -152,7 +156,10 @@ std::vector<Death> Children::wait(std::span<pollfd> beside, std::chrono::millise
     std::vector<Death> deaths;
     deaths.reserve(running_.size());  // nothing is refused memory between the collection of a child and its report
     std::vector<pollfd> entries(beside.begin(), beside.end());
-    for (const auto& child : running_) entries.push_back({child.watch.get(), POLLIN, 0});
+    for (const auto& child : running_) {
+        entries.push_back({child.watch.get(), POLLIN, 0});
+        if (!child.watch) within = 0ms;
+    }
     for (auto& entry : beside) entry.revents = 0;
     if (poll(entries.data(), entries.size(), static_cast<int>(within.count())) < 0) {
         // Short of memory, or the limit of descriptors fell below what is watched: that may pass.
@@ -162,7 +169,7 @@ std::vector<Death> Children::wait(std::span<pollfd> beside, std::chrono::millise
     for (std::size_t i = 0; i < beside.size(); ++i) beside[i].revents = entries[i].revents;
     auto entry = entries.begin() + static_cast<std::ptrdiff_t>(beside.size());
     std::erase_if(running_, [&](const Child& child) {
-        if ((entry++)->revents == 0) return false;
+        if ((entry++)->revents == 0 && child.watch) return false;
         deaths.push_back(child.collect());
         return true;
     });
@@ -177,6 +184,7 @@ void Children::kill(std::uint32_t tag) const noexcept {
 void Children::end_all(std::chrono::milliseconds within) noexcept {
     const auto deadline = Clock::now() + within;
     for (const auto& child : running_) {
+        if (!child.watch) continue;
         pollfd entry{child.watch.get(), POLLIN, 0};
         const auto ended = uninterrupted([&] {
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());

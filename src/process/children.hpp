@@ -70,7 +70,7 @@ class Children {
     struct Child {
         std::uint32_t tag;
         pid_t pid;
-        OwnedDescriptor watch;
+        OwnedDescriptor watch;  ///< none: it was over before it could be watched
 
         void kill() const noexcept;
         Death collect() const noexcept;

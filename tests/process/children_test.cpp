@@ -185,6 +185,20 @@ TEST(Children, end_although_the_program_ignores_that_they_do) {
     EXPECT_TRUE(ending.good()) << ending.text();
 }
 
+TEST(Children, that_end_at_once_are_told_of_although_the_program_ignores_that_they_do) {
+    const auto ending = penstock_tests::ending_of([] {
+        signal(SIGCHLD, SIG_IGN);
+        Children children;
+        for (std::uint32_t tag = 1; tag <= 500; ++tag) {
+            if (start(children, tag, [] { return 3; }) < 0) return 1;
+            const auto deaths = all_deaths(children);
+            if (deaths.size() != 1 || deaths[0].tag != tag) return 2;
+        }
+        return 0;
+    });
+    EXPECT_TRUE(ending.good()) << ending.text();
+}
+
 TEST(Children, that_cannot_be_watched_are_not_left_behind) {
     const auto ending = penstock_tests::ending_of([] {
         const rlimit none{0, 0};
