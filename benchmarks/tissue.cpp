@@ -161,9 +161,9 @@ void compare_published(Bench& bench, const std::string& tiles, const bench::Opti
         for (const auto& name : result.names()) {
             if (name == "one thread" && targets != most) continue;
             const auto faster = result.ratio("one thread", name).usual, than = result.ratio("decoupled", name).usual;
-            const double right_behind = name != "published" ? std::numeric_limits<double>::quiet_NaN()
-                                                            : 100.0 * static_cast<double>(all.right_behind) /
-                                                                  static_cast<double>(all.tiles);
+            const double right_behind =
+                name != "published" ? std::numeric_limits<double>::quiet_NaN()
+                                    : 100.0 * static_cast<double>(all.right_behind) / static_cast<double>(all.tiles);
             report.row(tiles + (name == "one thread" ? "" : std::to_string(targets) + " targets, ") + name,
                        {{"tiles_a_second", static_cast<double>(count) / result.median(name) * 1e9},
                         {"speed_up", faster.value},

@@ -1,12 +1,12 @@
 // task layer: what a thread needs to run tasks: a local store, a prefetcher, counters. Each target has one and each
 // initiator, for the tasks that it runs while it helps.
 //
-// One task goes through TPC's stages: FETCH (its arguments are asked for while the task before it is active: between the
-// copies of that one and its body, or before it where nothing is copied; what must be staged is copied into the local
-// store when its own turn comes, behind the WRITE-BACK of the one before: all of this is one thread's, in program
-// order, so that a task in a lane reads what the one before it has written), READY, ACTIVE, WRITE-BACK (staged results are copied out),
-// COMPLETE (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline (landing.hpp); COMPLETE is
-// run_front's and run_claimed's, and with run() the caller's.
+// One task goes through TPC's stages: FETCH (its arguments are asked for while the task before it is active, between
+// the copies of that one and its body, or before it where nothing is copied; what must be staged is copied into the
+// local store when its own turn comes, behind the WRITE-BACK of the one before: all of this is one thread's, in program
+// order, so that a task in a lane reads what the one before has written), READY, ACTIVE, WRITE-BACK (staged results are
+// copied out), COMPLETE (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline
+// (landing.hpp); COMPLETE is run_front's and run_claimed's, and with run() the caller's.
 #pragma once
 
 #include <algorithm>
@@ -116,7 +116,7 @@ class Runner final : private CopyObserver {
         fits_ = static_cast<std::uint32_t>(
             std::min<std::size_t>(store_.capacity() / bytes, MachineOptions::max_jobs_in_flight));
     }
-    /// Has `ahead` ask for the arguments of those behind `payload` when its own have been copied; at once where none are.
+    /// Has `ahead` ask for the arguments of those behind `payload` when its own have been copied, or at once.
     void fetch_behind(const TaskPayload& payload, FetchAhead& ahead) noexcept {
         if (entry_of(payload.entry).stages) store_.when_landed(&ahead);
         else ahead.fetch_ahead();

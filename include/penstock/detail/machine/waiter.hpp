@@ -1,8 +1,8 @@
 // machine layer: the one place in which every thread of Penstock waits (contract 14).
 //
 // A wait has three phases: spin on what is polled; where the processor has a monitor instruction, doze on it; after
-// about 50 us without anything to do, park on a futex. Who was rung in vain spins again before parking: more is about to
-// come, and each ring costs the waker a system call. How parking loses no wake-up while sending stays free is told in
+// about 50 us without anything to do, park on a futex. Who was rung in vain spins again first: more is about to come,
+// and each ring costs the waker a system call. How parking loses no wake-up while sending stays free is told in
 // parking.hpp. Where there is no membarrier, or the peer is another process, the sleep is bounded instead
 // (`longest_sleep`).
 #pragma once
