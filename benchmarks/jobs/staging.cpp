@@ -84,6 +84,9 @@ struct Data {
         Word value = 88172645463325252u;
         for (auto& word : x) word = value = value * 2862933555777941757u + 3037000493u;
     }
+    /// Of job i, in blocks of so many words.
+    In input(std::size_t i, std::size_t words) const { return In(x).subspan(i % (x.size() / words) * words, words); }
+    Out output(std::size_t i, std::size_t words) { return Out(y).subspan(i % (y.size() / words) * words, words); }
 };
 
 /// Jobs of one kind: how they are run and where each finds its data.
@@ -142,8 +145,8 @@ void rows(bench::Report& report, const std::string& prefix, const bench::Result&
 bench::Result in_one_piece(bench::Report& report, const bench::Options& options, penstock::Machine& machine,
                            penstock::Machine& never, Data& data, std::size_t bytes) {
     const std::size_t words = bytes / sizeof(Word), blocks = data.x.size() / words;
-    const auto x = [&data, words, blocks](std::size_t i) { return In(data.x).subspan(i % blocks * words, words); };
-    const auto y = [&data, words, blocks](std::size_t i) { return Out(data.y).subspan(i % blocks * words, words); };
+    const auto x = [&data, words](std::size_t i) { return data.input(i, words); };
+    const auto y = [&data, words](std::size_t i) { return data.output(i, words); };
     Kind kind(data, std::min<std::size_t>(blocks, options.quick ? 2048 : 16 * 1024), words);
     kind.add("in place", [&](std::size_t jobs) {
         for (std::size_t i = 0; i < jobs; ++i) machine.call<plain_job>(in(x(i)), out(y(i)));
@@ -171,8 +174,8 @@ void by_an_engine(bench::Report& report, const bench::Options& options, penstock
                   std::size_t bytes) {
     constexpr std::size_t pairs = 4;
     const std::size_t words = bytes / sizeof(Word), blocks = data.x.size() / words;
-    const auto x = [&data, words, blocks](std::size_t i) { return In(data.x).subspan(i % blocks * words, words); };
-    const auto y = [&data, words, blocks](std::size_t i) { return Out(data.y).subspan(i % blocks * words, words); };
+    const auto x = [&data, words](std::size_t i) { return data.input(i, words); };
+    const auto y = [&data, words](std::size_t i) { return data.output(i, words); };
     Kind kind(data, std::min<std::size_t>(blocks, options.quick ? 512 : 2048), words);
     kind.add("one target, in place", [&](std::size_t jobs) {
         for (std::size_t i = 0; i < jobs; ++i) machine.on(0).call<plain_job>(in(x(i)), out(y(i)));
