@@ -180,12 +180,20 @@ class Agent final : public Site {
 
     Machine& machine() {
         const std::lock_guard guard(machine_lock_);
-        if (machine_ == nullptr) {
-            MachineOptions options;
-            options.targets = invitation_.targets;
-            options.isolation = invitation_.isolation;
-            machine_ = std::make_unique<Machine>(options);
-        }
+        if (machine_ != nullptr) return *machine_;
+        MachineOptions options;
+        options.targets = invitation_.targets;
+        options.isolation = invitation_.isolation;
+        options.pin = invitation_.pinned;
+        // Of several agents on one machine each takes processors of its own.
+        if (options.pin && std::getenv("PENSTOCK_BUDGET") == nullptr) try {
+                options.budget = "penstock-agents";
+                machine_ = std::make_unique<Machine>(options);
+                return *machine_;
+            } catch (const SystemError&) {  // there is no place for its table
+                options.budget.clear();
+            }
+        machine_ = std::make_unique<Machine>(options);
         return *machine_;
     }
 
@@ -232,7 +240,7 @@ class Agent final : public Site {
         Over over;
         auto& [text, filter, copy, firing, lost] = over;
         try {
-            state.help_to_the_end(true);
+            state.help_to_the_end(true, streaming::RunCore::Help::little);
             state.core.throw_failure();
         } catch (const FilterFailed& failure) {
             text = said_by(failure.cause());

@@ -124,7 +124,7 @@ ClusterState::~ClusterState() { close(); }
 
 void ClusterState::start() {
     auto at = options.listen;
-    if (at.empty()) at = options.engine == "local" && options.own_engine == nullptr ? "unix" : "tcp::0";
+    if (at.empty()) at = starts_here(options) ? "unix" : "tcp::0";
     wire::Address place;
     if (at == "unix") place = {.local = true, .host = "cluster-" + std::to_string(number)};
     else place = wire::Address::of_text(at);
@@ -220,6 +220,8 @@ std::string ClusterState::invitation_for(Member& member) {
                                 .patience = std::min<std::chrono::milliseconds>(options.patience, 10s),
                                 .targets = options.node_machine.targets,
                                 .isolation = options.node_machine.isolation,
+                                // Processes of one machine would be pinned to the same processors.
+                                .pinned = options.node_machine.pin && !starts_here(options),
                                 .name = member.node.name};
     auto wire = endpoint.expect(invitation.site, invitation.generation);
     const std::lock_guard guard(lock);

@@ -154,6 +154,8 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
 std::string name_of(const std::string& group, int number);
 /// The engine of this name. Throws UsageError.
 std::shared_ptr<Engine> engine_named(const ClusterOptions& options);
+/// Are its agents processes of this machine, which the library starts?
+bool starts_here(const ClusterOptions& options) noexcept;
 /// Has become_agent() been called here?
 bool is_own_agent() noexcept;
 

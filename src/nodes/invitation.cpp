@@ -11,7 +11,7 @@ std::string Invitation::text() const {
     text.imbue(std::locale::classic());
     text << "penstock1 " << program.text() << ' ' << secret.text() << ' ' << run << ' ' << site << ' ' << generation
          << ' ' << encrypted << ' ' << patience.count() << ' ' << targets << ' ' << static_cast<int>(isolation) << ' '
-         << name;
+         << pinned << ' ' << name;
     return text.str();
 }
 
@@ -23,7 +23,7 @@ Invitation Invitation::of_text(const std::string& text) {
     std::int64_t patience = 0;
     int isolation = 0;
     from >> version >> address >> secret >> made.run >> made.site >> made.generation >> made.encrypted >> patience >>
-        made.targets >> isolation >> made.name;
+        made.targets >> isolation >> made.pinned >> made.name;
     if (!from || version != "penstock1" || made.site == 0 || patience <= 0 || made.targets < -1)
         throw UsageError("this is no invitation to a cluster: give the whole line that the program has printed");
     made.program = wire::Address::of_text(address);

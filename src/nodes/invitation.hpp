@@ -20,6 +20,7 @@ struct Invitation {
     std::chrono::milliseconds patience{0};
     int targets = MachineOptions::one_per_processor;
     Isolation isolation = Isolation::none;  ///< of its machine
+    bool pinned = true;                     ///< its targets
     std::string name{};
 
     std::string text() const;

@@ -174,6 +174,10 @@ class HandEngine final : public Engine {
 
 }  // namespace
 
+bool starts_here(const ClusterOptions& options) noexcept {
+    return options.engine == "local" && options.own_engine == nullptr;
+}
+
 std::shared_ptr<Engine> engine_named(const ClusterOptions& options) {
     if (options.own_engine != nullptr) return options.own_engine;
     if (options.engine == "local") return std::make_shared<LocalEngine>(command_of(options));

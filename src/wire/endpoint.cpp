@@ -24,7 +24,7 @@ constexpr auto time_to_greet = 5s;
 constexpr std::size_t most_greetings = 64;
 constexpr auto tick_interval = 250ms;
 constexpr auto time_to_owe = 2ms;
-constexpr std::size_t read_at_once = std::size_t{1} << 20;
+constexpr std::size_t read_at_once = std::size_t{128} << 10;  // others may look by then
 constexpr std::size_t read_at_a_look = std::size_t{64} << 10;
 constexpr std::size_t peers_a_look = 4;
 constexpr auto looks_last = 300us;  // so long the wires are others' behind a look
@@ -277,9 +277,9 @@ void Endpoint::look_away() noexcept {
 // No frame is lost between the two. The thread sees each edge of epoll, be it late, and reads behind it all that there
 // is, whoever has read before.
 bool Endpoint::look() noexcept {
+    looked_.store(Clock::now(), std::memory_order_relaxed);  // the thread that has the turn gives it up soon
     const std::unique_lock turn(turn_, std::try_to_lock);
     if (!turn.owns_lock()) return false;
-    looked_.store(Clock::now(), std::memory_order_relaxed);
     bool some = false, leaves = false;
     auto at = peers_.upper_bound(looked_at_);
     for (auto left = std::min(peers_.size(), peers_a_look); left != 0; --left, ++at) {

@@ -2,11 +2,13 @@
 #include "penstock/cluster.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
 
+#include "nodes/cluster_state.hpp"
 #include "nodes/filters.hpp"
 #include "penstock/components.hpp"
 #include "penstock/run.hpp"
@@ -163,6 +165,61 @@ TEST(Cluster, a_run_counts_what_all_nodes_do_and_says_what_goes_where) {
     EXPECT_EQ(of_add->firings, 1'000u);
     ASSERT_EQ(figures.streams.size(), 2u);
     for (const auto& each : figures.streams) EXPECT_EQ(each.buffers, 1'000u) << each.from;
+}
+
+/// Writes to how many processors its thread is kept.
+struct Kept {
+    Output<std::int64_t> out{"out"};
+    bool operator()() {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        if (sched_getaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("no mask");
+        auto buffer = out.make(1);
+        buffer.edit()[0] = CPU_COUNT(&set);
+        out.write(std::move(buffer));
+        return false;
+    }
+};
+
+TEST(Cluster, targets_of_agents_are_pinned_unless_the_program_starts_them_beside_itself) {
+    cpu_set_t all;
+    CPU_ZERO(&all);
+    ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) == 1) GTEST_SKIP() << "this machine has one processor";
+    for (const bool here : {true, false}) {
+        auto options = small(1);
+        if (!here) options.own_engine = nodes::engine_named(options);
+        Cluster cluster(options);
+        Graph graph;
+        auto& kept = graph.add<Kept>("kept", {.nodes = "workers"});
+        auto& sink = graph.add<Collect>("collect");
+        graph.connect(kept.out, sink.in);
+        graph.start(cluster).finish();
+        EXPECT_EQ(sink.got, std::vector<std::int64_t>{here ? CPU_COUNT(&all) : 1});
+    }
+}
+
+TEST(Cluster, a_target_that_reads_the_wires_does_its_other_tasks_too) {
+    Cluster cluster(small(1));
+    Graph graph;
+    auto& source = graph.add<Numbers>("numbers", {}, -1);
+    auto& add = graph.add<Add>("add", {.copies = 2, .nodes = "workers"}, 1);
+    auto& sink = graph.add<Collect>("collect");
+    graph.connect(source.out, add.in);
+    graph.connect(add.out, sink.in, {.ordered = true});
+    auto run = graph.start(cluster);
+    Machine& machine = cluster.machine();
+    std::atomic<int> done{0};
+    for (int i = 0; i < 1'000; ++i) {
+        machine.call([&done] { ++done; });
+        machine.barrier();
+    }
+    EXPECT_EQ(done, 1'000);
+    const auto before = sink.arrived.load();
+    while (sink.arrived == before) std::this_thread::yield();
+    run.close();
+    run.finish();
+    EXPECT_EQ(sink.got, numbers(static_cast<std::int64_t>(sink.got.size()), 1));
 }
 
 TEST(Cluster, a_run_can_be_stopped_and_destroyed_before_its_end) {

@@ -27,7 +27,7 @@ void send_all(Station& station, Outlet& outlet) {
     take_in(station);
     while (!station.ended() && (station.held || !outlet.flush())) {
         station.run().help_until([&] { return station.box.has_mail() || station.run().stopping(); }, "room in a stream",
-                                 false, true);
+                                 false, true, RunCore::Help::own);
         take_in(station);
     }
 }
@@ -93,7 +93,7 @@ Block* program_read(InputPort& port, bool wait) {
         if (station.over() || station.ended() || !wait) return nullptr;
         RunCore& run = station.run();
         run.help_until([&] { return station.box.has_mail() || run.stopping(); }, "a buffer", !run.program_writes(),
-                       true);
+                       true, RunCore::Help::own);
         if (run.stopping() && !station.box.has_mail()) return nullptr;
     }
 }

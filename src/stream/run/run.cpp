@@ -200,13 +200,13 @@ void RunState::stop() {
     help_to_the_end(false);
 }
 
-void RunState::help_to_the_end(bool of_program) {
+void RunState::help_to_the_end(bool of_program, RunCore::Help help) {
     core.help_until(
         [this] {
             attend_program_ends();
             return core.all_ended();
         },
-        "the end of a graph", of_program, of_program);
+        "the end of a graph", of_program, of_program, help);
     settle();
 }
 

@@ -204,7 +204,7 @@ void RunCore::alert() noexcept {
             ++serving_, ++served_, more_servers = true;
             idle_.leave();
         }
-        ring_waiting();
+        ring_waiting(false);
         if (waiting_ == nullptr && servers_.empty()) [[unlikely]]
             backend_->wake();
     }
@@ -218,8 +218,9 @@ void RunCore::alert() noexcept {
     }
 }
 
-void RunCore::ring_waiting() noexcept {
-    for (const auto* each = waiting_; each != nullptr; each = each->next) wake_at(*each->bell);
+void RunCore::ring_waiting(bool all) noexcept {
+    for (const auto* each = waiting_; each != nullptr; each = each->next)
+        if (all || each->helps) wake_at(*each->bell);
 }
 
 Station* RunCore::take_newest(Server& server) {
@@ -248,7 +249,7 @@ std::size_t RunCore::ready_stations() const noexcept {
 int RunCore::threads() {
     const std::lock_guard lock(lock_);
     int waiting = 0;
-    for (const auto* each = waiting_; each != nullptr; each = each->next) ++waiting;
+    for (const auto* each = waiting_; each != nullptr; each = each->next) waiting += each->helps;
     return machine_.targets() + waiting;
 }
 
@@ -271,19 +272,26 @@ void RunCore::serve(RunCore* run) {
                 continue;
             }
         }
-        const std::lock_guard lock(run->lock_);
-        run->idle_.enter();
-        if (!run->something_ready()) {
-            --run->serving_;
-            return;
-        }
-        run->idle_.leave();
+        if (target >= 0 && run->begin_watch()) return watch(run);
+        if (run->rest()) return;
     }
+}
+
+/// Nothing is ready for a task that serves. False: something is, after all.
+bool RunCore::rest() noexcept {
+    const std::lock_guard lock(lock_);
+    idle_.enter();
+    if (!something_ready()) {
+        --serving_;
+        return true;
+    }
+    idle_.leave();
+    return false;
 }
 
 void RunCore::stir() {
     const std::lock_guard lock(lock_);
-    ring_waiting();
+    ring_waiting(true);
 }
 
 // ---- what stations say ----

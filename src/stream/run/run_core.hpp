@@ -79,9 +79,16 @@ class RunCore {
     void leave_loop(Loop& loop, std::int64_t tokens);
 
     // ---- waiting ----
+    /// What a thread does for the run while it waits.
+    enum class Help {
+        all,    ///< runs stations, and reads the wires unless a target does
+        own,    ///< the same for something that only this thread takes: reads the wires though a target could
+        little  ///< where targets run stations: nothing but what ends the run
+    };
     /// Runs stations until `over()`, which is asked often. `what`: for the report. Throws StreamStalled when nothing
     /// can go on any more. `looks`: calls look_while_waiting, which may throw.
-    void help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks = false);
+    void help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks = false,
+                    Help help = Help::all);
     std::function<void()> look_while_waiting;
     /// Sends an event of a filter's to all that handle it.
     std::function<void(const Event&)> raise;
@@ -136,6 +143,7 @@ class RunCore {
     /// The task that brings a placed station its mail.
     static void deliver(Station* station, Mail* mail);
     static void serve(RunCore* run);
+    static void watch(RunCore* run);
     static void go_on(Server* server);
 
     /// Throws MachineGone in a forked child.
@@ -150,11 +158,14 @@ class RunCore {
     void note_ready(Station& station) const noexcept;
     /// Somebody who has nothing to do shall look at the stacks.
     void alert() noexcept;
-    void ring_waiting() noexcept;
+    void ring_waiting(bool all) noexcept;
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
     void look_for_stall(Look& look);
     struct Lookout;
+    bool begin_watch() noexcept;
+    bool go_on_watching(Server& server);
+    bool rest() noexcept;
     void post_once(Station& to, Command& command);
 
     static void deliver_at(void* station, void* mail, int target, bool last) noexcept;
@@ -188,9 +199,15 @@ class RunCore {
     struct WaitingThread {
         Doorbell* bell;
         WaitingThread* next;
+        bool helps;
     };
     WaitingThread* waiting_ = nullptr;
     std::atomic<std::uint64_t> looked_abroad_{0};  ///< the tick at which a thread that waited went on
+    std::atomic<bool> watched_{false};             ///< a target reads the wires
+    std::atomic<int> reading_{0};                  ///< threads that read them for what only they take
+    // of the target that reads them
+    std::uint64_t watch_until_ = 0;
+    bool fired_long_ = false;
     /// Turns of threads that run stations while they wait: the run must not end under them
     std::atomic<std::uint64_t> helpers_{0};
 

@@ -125,7 +125,7 @@ struct RunState final : MachineEnd::Stoppable {
     void edit_later(std::function<void(Edit&)> describe);
     /// Runs filters on this thread too until all have ended, then settle(). `of_program`: the program waits, not
     /// somebody who stops the run: stalls are reported, and its look_while_waiting is called.
-    void help_to_the_end(bool of_program);
+    void help_to_the_end(bool of_program, RunCore::Help help = RunCore::Help::all);
     /// All have ended: waits until nothing of the run is at work any more.
     void settle();
     /// Ends all filters without firing them again, and waits for that. Not inside a filter.

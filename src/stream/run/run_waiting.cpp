@@ -1,6 +1,7 @@
 // How threads wait for a run: they run its stations meanwhile, notice when nothing can go on, and can say who waits for
 // what.
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -40,9 +41,11 @@ struct RunCore::Look {
 };
 
 /// Whoever waits reads the wires himself, and fires what this makes ready: no other thread need be woken for a buffer
-/// from another node. Who will be away for long, by the last time, leaves the wires to the endpoint's thread.
+/// from another node. Who will be away for long, by the last time, leaves the wires to the endpoint's thread; and who
+/// waits for nothing of his own, to a target that reads them.
 struct RunCore::Lookout {
     RunCore& run;
+    const Help help;
     const bool abroad = run.far != nullptr && run.far->look;
     const bool leaves = abroad && Clock::ticks() - run.looked_abroad_.load(std::memory_order_relaxed) > long_away;
     bool fires_long = false;
@@ -57,7 +60,9 @@ struct RunCore::Lookout {
     /// False: nothing has come for as long as it is worth to stay awake.
     bool look(const std::function<bool()>& over) {
         const auto until = Clock::ticks() + Clock::ticks_of(run.backend_->wait_policy().spin);
+        const Reading reading(run, help == Help::own);
         do {
+            if (help != Help::own && run.watched_.load(std::memory_order_relaxed)) return false;
             if (take_in(over) || over() || run.something_ready()) return true;
             relax();
         } while (Clock::ticks() < until);
@@ -66,6 +71,18 @@ struct RunCore::Lookout {
     }
 
   private:
+    /// Targets leave the wires to it meanwhile.
+    struct Reading {
+        std::atomic<int>* const count;
+        Reading(RunCore& of, bool reads) noexcept : count(reads ? &of.reading_ : nullptr) {
+            if (count != nullptr) count->fetch_add(1, std::memory_order_relaxed);
+        }
+        ~Reading() {
+            if (count != nullptr) count->fetch_sub(1, std::memory_order_relaxed);
+        }
+        Reading(const Reading&) = delete;
+        Reading& operator=(const Reading&) = delete;
+    };
     bool take_in(const std::function<bool()>& over) {
         Helping helping(run);
         if (!helping.server.take_in(run.far->look)) return false;
@@ -80,11 +97,62 @@ struct RunCore::Lookout {
     }
 };
 
-void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks) {
+// A target whose stations have nothing to do reads the wires, too, for as long as threads spin before they sleep, and
+// runs what this makes ready: one thread for both, where a thread that reads would have to wake the target for each
+// burst. One at a time: who has set watched_. It does so in short tasks, each of which issues the next, so that what
+// else the target has to do comes in its turn. It counts as serving, so the run does not end under it.
+
+bool RunCore::begin_watch() noexcept {
+    if (far == nullptr || !far->look || reading_.load(std::memory_order_relaxed) != 0 || all_ended() || stopping())
+        return false;
+    if (watched_.exchange(true, std::memory_order_acquire)) return false;
+    watch_until_ = Clock::ticks() + Clock::ticks_of(backend_->wait_policy().spin);
+    return true;
+}
+
+void RunCore::watch(RunCore* run) {
+    const int target = run->machine_.current_target();
+    if (target >= 0) {
+        Server& server = *run->servers_[static_cast<std::size_t>(target)];
+        const auto here = server.here();
+        while (run->go_on_watching(server)) try {
+                return (void)run->machine_.call<&RunCore::watch>(run);  // in its turn among other tasks
+            } catch (...) {                                             // no memory for that: on with it here
+            }
+    }
+    if (run->reading_.load(std::memory_order_relaxed) == 0) run->far->look_away();
+    run->watched_.store(false, std::memory_order_release);
+    if (!run->rest()) serve(run);
+}
+
+/// False: nothing has come for as long as it is worth to stay awake, or somebody else reads.
+bool RunCore::go_on_watching(Server& server) {
+    constexpr int looks_of_a_task = 4;
+    for (int looks = 0; looks < looks_of_a_task; ++looks) {
+        if (all_ended() || stopping() || reading_.load(std::memory_order_relaxed) != 0) return false;
+        if (!server.take_in(far->look) && !something_ready()) {
+            if (Clock::ticks() > watch_until_) return false;
+            relax();
+            continue;
+        }
+        if (fired_long_) far->look_away();
+        const auto began = Clock::ticks();
+        (void)server.serve();
+        const auto now = Clock::ticks();
+        fired_long_ = now - began > Lookout::long_away;
+        watch_until_ = now + Clock::ticks_of(backend_->wait_policy().spin);
+    }
+    return true;
+}
+
+void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks,
+                         Help help) {
+    const bool helps = help != Help::little || servers_.empty();
     Doorbell own_bell;
     struct Waits : WaitingThread {
         RunCore& run;
-        Waits(RunCore& of, Doorbell& own) : WaitingThread{&of.backend_->begin_help(own), nullptr}, run(of) {
+        Waits(RunCore& of, Doorbell& own, bool helps_run)
+            : WaitingThread{&of.backend_->begin_help(own), nullptr, helps_run}, run(of) {
             const std::lock_guard lock(run.lock_);
             next = std::exchange(run.waiting_, this);
         }
@@ -99,10 +167,10 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         }
         Waits(const Waits&) = delete;
         Waits& operator=(const Waits&) = delete;
-    } waits{*this, own_bell};
+    } waits{*this, own_bell, helps};
     Waiter waiter(backend_->wait_policy(), *waits.bell);
     Look look;
-    Lookout lookout{*this};
+    Lookout lookout{*this, help};
     bool told_to_stop = false;
     auto interval = first_look;
     looks = looks && look_while_waiting;
@@ -116,7 +184,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         if (stopping() && !std::exchange(told_to_stop, true)) stop();
         bool ran = false;
         backend_->poll();
-        {
+        if (helps) {
             Helping helping(*this);
             while (helping.server.help()) {
                 ran = true;
@@ -125,23 +193,24 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             helping.server.hand_back();
         }
         // Without a turn of its own: it moves nothing of the run, and the end of a job is mail like others.
-        if (!ran && backend_->abilities.issue_tasks) ran = help_with_jobs(machine_);
+        if (helps && !ran && backend_->abilities.issue_tasks) ran = help_with_jobs(machine_);
         if (ran) {
             interval = first_look;
             continue;
         }
-        if (lookout.abroad) {
+        if (helps && lookout.abroad) {
             if (lookout.look(over)) {
                 interval = first_look;
                 continue;
             }
             waiter.spin_for({});
         }
-        const Idle idle(idle_);
+        std::optional<Idle> idle;
+        if (helps) idle.emplace(idle_);
         const bool something = waiter.wait_for(
             [&] {
-                return over() || something_ready() || (stopping() && !told_to_stop) || backend_->has_news() ||
-                       (backend_->abilities.issue_tasks && jobs_wait(machine_));
+                return over() || (stopping() && !told_to_stop) || backend_->has_news() ||
+                       (helps && (something_ready() || (backend_->abilities.issue_tasks && jobs_wait(machine_))));
             },
             backend_->look_again(interval), {what, 0});
         if (!something && report_stall && interval == look_interval) look_for_stall(look);
