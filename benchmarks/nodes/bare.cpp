@@ -107,15 +107,18 @@ void serve_bare(const std::string& host, int port) {
     }
 }
 
-/// Passes on what comes, so much later.
+/// Passes on what comes, so much later. Its own work takes from both contestants, so its memory is used again and again.
 void relay_one_way(int from, int to, std::chrono::microseconds later) {
+    constexpr std::size_t most_of_chunk = std::size_t{64} << 10;
     struct Chunk {
-        std::chrono::steady_clock::time_point due;
-        std::vector<char> bytes;
+        std::chrono::steady_clock::time_point due{};
+        std::unique_ptr<char[]> bytes{};
+        std::size_t size = 0;
     };
     std::mutex lock;
     std::condition_variable changed;
     std::deque<Chunk> chunks;
+    std::vector<std::unique_ptr<char[]>> free;
     std::size_t held = 0;
     bool over = false;
     std::thread writer([&] {
@@ -127,9 +130,10 @@ void relay_one_way(int from, int to, std::chrono::microseconds later) {
             chunks.pop_front();
             guard.unlock();
             std::this_thread::sleep_until(chunk.due);
-            const bool passed = write_all(to, chunk.bytes.data(), chunk.bytes.size());
+            const bool passed = write_all(to, chunk.bytes.get(), chunk.size);
             guard.lock();
-            held -= chunk.bytes.size();
+            held -= chunk.size;
+            free.push_back(std::move(chunk.bytes));
             changed.notify_all();
             if (!passed) break;
         }
@@ -137,14 +141,19 @@ void relay_one_way(int from, int to, std::chrono::microseconds later) {
     });
     constexpr std::size_t most_held = std::size_t{16} << 20;  // on the way, as on a long line
     for (;;) {
-        Chunk chunk{{}, std::vector<char>(std::size_t{64} << 10)};
-        const auto got = read(from, chunk.bytes.data(), chunk.bytes.size());
+        Chunk chunk;
+        {
+            const std::lock_guard guard(lock);
+            if (!free.empty()) chunk.bytes = std::move(free.back()), free.pop_back();
+        }
+        if (chunk.bytes == nullptr) chunk.bytes.reset(new char[most_of_chunk]);
+        const auto got = read(from, chunk.bytes.get(), most_of_chunk);
         if (got <= 0) break;
-        chunk.bytes.resize(static_cast<std::size_t>(got));
+        chunk.size = static_cast<std::size_t>(got);
         chunk.due = std::chrono::steady_clock::now() + later;
         std::unique_lock guard(lock);
         changed.wait(guard, [&] { return held < most_held; });
-        held += chunk.bytes.size();
+        held += chunk.size;
         chunks.push_back(std::move(chunk));
         changed.notify_all();
     }

@@ -64,7 +64,7 @@ struct RunCore::Lookout {
         do {
             if (help != Help::own && run.watched_.load(std::memory_order_relaxed)) return false;
             if (take_in(over) || over() || run.something_ready()) return true;
-            relax();
+            waiting::yield();
         } while (Clock::ticks() < until);
         run.far->look_away();
         return false;
@@ -132,7 +132,7 @@ bool RunCore::go_on_watching(Server& server) {
         if (all_ended() || stopping() || reading_.load(std::memory_order_relaxed) != 0) return false;
         if (!server.take_in(far->look) && !something_ready()) {
             if (Clock::ticks() > watch_until_) return false;
-            relax();
+            waiting::yield();
             continue;
         }
         if (fired_long_) far->look_away();
