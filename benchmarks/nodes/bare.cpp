@@ -107,7 +107,7 @@ void serve_bare(const std::string& host, int port) {
     }
 }
 
-/// Passes on what comes, so much later. Its own work takes from both contestants, so its memory is used again and again.
+/// Passes on what comes, so much later. Its work takes from both contestants, so its memory is used again and again.
 void relay_one_way(int from, int to, std::chrono::microseconds later) {
     constexpr std::size_t most_of_chunk = std::size_t{64} << 10;
     struct Chunk {
