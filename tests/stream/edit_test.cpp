@@ -209,6 +209,35 @@ TEST(Edits, a_filter_may_ask_to_be_replaced_itself) {
     EXPECT_EQ(check.out_of_order, 0u);
 }
 
+struct Slow {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint64_t> in{"in"};
+    void operator()() {
+        (void)in.read();
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+};
+
+TEST(Edits, a_buffer_that_is_handed_back_and_sent_again_is_counted_once) {
+    Machine machine{{.targets = 3}};
+    std::atomic<bool> enough{false};
+    Graph graph;
+    auto& count = graph.add<Count>("count", {}, &enough);
+    auto& slow = graph.add<Slow>("slow", {.copies = 3});
+    graph.connect(count.out, slow.in);
+    auto run = graph.start(machine);
+    for (int i = 0; i < 20; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(4));  // buffers wait at each
+        run.edit([&](Edit& edit) { edit.copies("slow", i % 2 == 0 ? 1 : 3); });
+    }
+    enough = true;
+    run.finish();
+    const auto all = run.statistics();
+    ASSERT_EQ(all.streams.size(), 1u);
+    EXPECT_EQ(all.streams[0].buffers, count.next);
+    EXPECT_EQ(all.filters.back().firings, count.next);
+}
+
 TEST(Edits, filters_that_follow_one_another_are_taken_out_together) {
     for (const auto removal : {Removal::finish, Removal::hand_over, Removal::discard}) {
         Machine machine{{.targets = 2}};

@@ -68,6 +68,7 @@ class Change {
     void go_on();
     void begin(Station& fresh);
     void release(Station& source);
+    void hand_back(const Inlet& inlet, const Waiting& waiting, Outlet& writer);
     Outlet* writer_of(const Inlet& inlet, const Waiting& waiting) const;
     std::vector<Station*> heirs_of(const Station& retired) const;
     bool retires(const Station* station) const;

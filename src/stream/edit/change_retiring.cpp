@@ -69,19 +69,32 @@ void Change::take_waiting(Station& station) {
         returned_.reserve(returned_.size() + most + inlet->early.size());  // from here on nothing asks for memory
         while (!inlet->queue.empty()) {
             const Waiting waiting = inlet->queue.pop();
-            if (Outlet* const writer = writer_of(*inlet, waiting)) returned_.push_back({writer, waiting.block});
+            if (Outlet* const writer = writer_of(*inlet, waiting)) hand_back(*inlet, waiting, *writer);
             else if (inlet->open_links == 0) orphans.push_back(waiting);
             else staying.push_back(waiting);
         }
         for (const auto& waiting : staying) inlet->queue.push(waiting);
         std::erase_if(inlet->early, [&](const Waiting& waiting) {
             Outlet* const writer = writer_of(*inlet, waiting);
-            if (writer != nullptr) returned_.push_back({writer, waiting.block});
+            if (writer != nullptr) hand_back(*inlet, waiting, *writer);
             return writer != nullptr;
         });
         inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
         if (!orphans.empty()) orphans_.push_back({inlet.get(), std::move(orphans)});
     }
+}
+
+/// It will arrive once more, and be counted then.
+void Change::hand_back(const Inlet& inlet, const Waiting& waiting, Outlet& writer) {
+    returned_.push_back({&writer, waiting.block});
+    Link* counted = waiting.link;
+    for (Link* const link : old_links_)
+        if (counted == nullptr && link->to == &inlet && link->from == &writer) counted = link;
+    if (counted == nullptr) return;
+    constexpr auto minus_one = ~std::uint64_t{0};
+    tally(counted->buffers_through, minus_one);
+    if (!counted->local) tally(counted->posted, minus_one);
+    tally(counted->bytes_through, ~waiting.block->bytes + 1);
 }
 
 /// Who sends a buffer again: whoever wrote it, or else somebody who writes to the same input. Null where all of them

@@ -120,6 +120,7 @@ void Server::run_one(Station& station) {
         } while (!more && !moved && !station.rest());
         if (moved) run_.move_on(station, true);
         else if (more && station.is_source()) go_on_with(station);
+        else if (more && station.is_long()) run_.put_ready(station);  // see server.hpp
         else if (more) keep_behind(station);
     }
     share_fresh();
@@ -156,9 +157,7 @@ bool Server::serve() {
 
 void Server::hand_back() {
     Station* const station = std::exchange(next_, nullptr);
-    if (station == nullptr) return;
-    if (target_ == helper) run_.put_ready(*station);  // he may never come back
-    else run_.put_ready(*this, *station);
+    if (station != nullptr) run_.put_ready(*this, *station);
 }
 
 bool Server::help() {

@@ -4,6 +4,11 @@
 // a place is run next by the thread that made it ready, while its buffer is in the cache. What else became ready in the
 // same firing waits in that thread's stack (ready_list.hpp): so a buffer goes through all filters on one thread, unless
 // another thread has nothing to do.
+//
+// A station whose firings are long and that has more to read goes on behind all others of its kind, as sources do. Else
+// a thread stays with the first filters of the graph while those behind them are in the stacks of others, all buffers
+// are read before the first is written, and copies at the bottom of a stack keep their buffers to the end, when nobody
+// can share them (`./bench scale`, tissue on 32 workers: 0.82 of the bound, and 0.96 so).
 #pragma once
 
 #include "stream/run/ready_list.hpp"

@@ -351,10 +351,11 @@ void Station::sample_end(std::uint64_t begin) {
         run_.machine().record({.begin = begin, .end = end, .id = timeline_id_, .kind = trace::EventKind::firing});
     }
     constexpr double burst_ns = 2'000;
-    timed_ = Clock::nanoseconds(end - begin) >= 1'000;
+    const double took = Clock::nanoseconds(end - begin);
+    timed_ = took >= 1'000;
+    long_ = took >= 10'000;
     if (!timed_) since_ = 0;
-    burst_ =
-        static_cast<std::uint8_t>(std::clamp(burst_ns / std::max(Clock::nanoseconds(end - begin), 1.0), 1.0, 16.0));
+    burst_ = static_cast<std::uint8_t>(std::clamp(burst_ns / std::max(took, 1.0), 1.0, 16.0));
     tally(service_ticks, end - begin);
     tally(sampled);
 }

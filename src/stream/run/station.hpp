@@ -182,6 +182,7 @@ class alignas(64) Station {
     bool undisturbed_ = false;    ///< it did so when it got a buffer by hand, and nothing else has come since
     bool over_ = false;           ///< the filter said that it has ended
     bool timed_ = false;          ///< its firings are long enough for two looks at the clock
+    bool long_ = false;           ///< and for a turn behind all others
     bool holds_back_ = false;     ///< one of its outputs may hold something back, or have to be closed
     bool special_ = false;        ///< more than calling the filter belongs to a firing (look_special)
     bool source_ = false;
@@ -293,6 +294,8 @@ class alignas(64) Station {
         return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
     }
     bool timed() const noexcept { return timed_; }
+    /// Is a firing so long that what it has in the cache is worth less than an even share? For whoever runs it.
+    bool is_long() const noexcept { return long_; }
     /// Are its firings long, or is it unknown how long they are? For whoever runs it.
     bool may_last() const noexcept { return timed_ || sampled.load(std::memory_order_relaxed) == 0; }
     void note_ready();
