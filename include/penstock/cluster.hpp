@@ -23,6 +23,7 @@
 
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
+#include "penstock/stream_statistics.hpp"
 
 namespace penstock {
 
@@ -45,6 +46,12 @@ class NodeDied : public Error {
     std::uint64_t buffers_;
 };
 
+/// PMIx, by which processes of mpirun and srun find one another, is not there.
+class PmixMissing : public Error {
+  public:
+    using Error::Error;
+};
+
 /// One node, as an engine sees it.
 struct Node {
     int site = 0;                  ///< from 1
@@ -64,6 +71,8 @@ class Engine {
     virtual void end(const Node& node) noexcept = 0;
     /// The agent of a spare node is that of another one from now on.
     virtual void becomes(const Node& spare, const Node& node) = 0;
+    /// Can it start an agent in a dead one's place? Where not, only spares can take one.
+    virtual bool starts_others() const noexcept { return true; }
     /// To be called when an agent has ended, as soon as it is known; `how` in words. Any thread.
     std::function<void(int site, std::uint32_t generation, const std::string& how)> died{};
 };
@@ -77,7 +86,7 @@ enum class Encryption {
 struct ClusterOptions {
     std::vector<Nodes> nodes{};  ///< groups, by whose names filters are placed
     /// "local": agents are processes of this machine. "hand": people start them, each with the invitation that is
-    /// printed (docs/nodes.md).
+    /// printed. "pmix": the other processes of a job of mpirun or srun, in the order of their ranks (docs/nodes.md).
     std::string engine = "local";
     std::shared_ptr<Engine> own_engine{};  ///< in place of it
     /// Of agents of the engine "local": the program and its arguments. Empty: this program, if it calls
@@ -115,6 +124,71 @@ struct Split {
     std::string text() const;            ///< for people, a line each
 };
 
+/// What is asked of a placement by a profile.
+struct PlaceOptions {
+    /// No group may have more than this many times its share of the work: as it has of the processors. 1 or more; 0:
+    /// a tenth more than the least that can be had.
+    double balance = 0;
+    /// Processors of the program's own part; 0: one for each target of its machine, and one. A group has its nodes'
+    /// `cpus`; where it says none, those of `ClusterOptions::node_machine`, or as many a node as the program.
+    double program_cpus = 0;
+};
+
+/// Where the runtime would have filters run, by a profile (Cluster::place).
+struct Assignment {
+    /// One filter of the graph.
+    struct Place {
+        std::string filter;
+        std::string nodes;  ///< the group; empty: the program
+        std::string why{};  ///< it could be nowhere else; empty: it was chosen
+        double load = 0;    ///< processors that it kept busy, all copies together
+    };
+    /// What one group of nodes has to do.
+    struct Share {
+        std::string nodes;            ///< the group, or "program"
+        double load = 0;              ///< processors that its filters kept busy
+        double cpus = 0;              ///< processors that it has
+        double ratio = 0;             ///< its busiest node's work over its share of all work: 1 is even
+        double memory = 0;            ///< bytes of buffers that may wait at each node's filters
+        std::uint64_t of_memory = 0;  ///< bytes that each node has; 0: not said
+    };
+    /// A stream between nodes.
+    struct Cut {
+        std::string from;       ///< "filter.port"
+        std::string to;         ///< likewise
+        double bytes_rate = 0;  ///< bytes a second that cross, by the profile
+    };
+    std::vector<Place> filters;  ///< in the order of the graph
+    std::vector<Share> shares;   ///< the program's first
+    std::vector<Cut> cut;        ///< in the order of the graph
+    double bytes_rate = 0;       ///< of all of `cut`
+    double balance = 0;          ///< the highest ratio
+    bool best = false;           ///< fewer bytes cannot be had; else: none was found with fewer
+
+    /// For people, a line each.
+    std::string text() const;
+    /// The graph's filters get their `nodes`. Throws UsageError where it has none of such a name, or runs.
+    void apply(GraphBuilder& graph) const;
+};
+
+/// No placement keeps to what was asked.
+class NoPlacement : public Error {
+  public:
+    enum class Bound {
+        balance,  ///< PlaceOptions::balance
+        memory,   ///< NodeNeeds::memory of a group
+        rules,    ///< what may run where
+    };
+    NoPlacement(Bound bound, double least, const std::string& what);
+    Bound bound() const noexcept { return bound_; }
+    /// The balance that can be had, where that binds; else 0
+    double least() const noexcept { return least_; }
+
+  private:
+    Bound bound_;
+    double least_;
+};
+
 /// Agents, and the wires to them. Several graphs may run on it, one after the other or at once.
 class Cluster {
   public:
@@ -141,6 +215,13 @@ class Cluster {
     std::vector<Agent> agents() const;
     /// What would go where. Throws GraphError.
     Split split(const GraphBuilder& graph) const;
+    /// Where filters with nodes = "auto" should run, so that the fewest bytes go between nodes and no group has more
+    /// than its share of the work; the others are where they are. `profile`: ApplicationProfile::text() of a run of the
+    /// graph, on one machine or several. Milliseconds; up to a second for the exact answer on about 20 filters.
+    /// Throws GraphError, UsageError, NoPlacement.
+    Assignment place(const GraphBuilder& graph, const std::string& profile, const PlaceOptions& options = {}) const;
+    /// By the figures of a run so far.
+    Assignment place(const GraphBuilder& graph, const RunStatistics& profile, const PlaceOptions& options = {}) const;
     /// Connections to this program that were refused: a wrong secret, an old generation, and others.
     struct Refusals {
         std::uint64_t wrong_secret = 0;    ///< who does not know it
@@ -162,6 +243,9 @@ class Cluster {
 /// Makes this process an agent, if a Cluster started it as one: then it does not return. To be called early in main,
 /// behind register_component(). A program that calls it is its own agent with the engine "local".
 void become_agent();
+/// The same, and with "pmix" each process of a job of mpirun or srun but the first becomes an agent, for the first's
+/// Cluster with the engine "pmix". Outside such a job nothing happens. Throws UsageError for other engines.
+void become_agent(const std::string& engine);
 /// Runs an agent with an invitation (of Engine::start, or as printed by the engine "hand") until the program ends it.
 /// What the process is to exit with. Throws UsageError, SystemError.
 int run_agent(const std::string& invitation);

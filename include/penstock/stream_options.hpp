@@ -134,7 +134,10 @@ struct FilterOptions {
     /// Those of an output that is not named here are called as the output.
     std::vector<std::pair<std::string, std::string>> events{};
 
-    /// The name of a group of nodes that runs the copies in turn (Cluster); empty: the program does.
+    /// For `nodes`: the runtime chooses, by a profile.
+    static constexpr const char* any_nodes = "auto";
+    /// The name of a group of nodes that runs the copies in turn (Cluster); empty: the program does. "auto": a group or
+    /// the program, as Cluster::place() or RunOptions::profile has it.
     std::string nodes{};
     OnNodeLoss on_node_loss = OnNodeLoss::stop;
 
@@ -154,6 +157,9 @@ struct RunOptions {
     /// PENSTOCK_NAME says, and when that is not set or empty, nobody can. PENSTOCK_NAME=auto: the name of the program
     /// and the number of the process.
     std::string name{};
+    /// What an earlier run was like (ApplicationProfile::text()): by it a cluster places filters whose `nodes` is
+    /// "auto", as Cluster::place() does.
+    std::string profile{};
 };
 
 }  // namespace penstock

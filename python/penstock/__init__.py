@@ -34,7 +34,7 @@ from penstock._core import (
 from penstock.applications import Application, ApplicationRun
 from penstock.body import compiled
 from penstock.builder import AUTOMATIC
-from penstock.cluster import Cluster, Nodes
+from penstock.cluster import Assignment, Cluster, Nodes, become_agent
 from penstock.component_classes import load_components, register_component
 from penstock.errors import *  # noqa: F403 - each of them is raised
 from penstock.executor import Executor
@@ -50,17 +50,17 @@ __version__ = _version()
 _free_threading.tell_if_it_came_back(_lock_was_off)
 
 __all__ = [
-    "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun",
+    "AUTOMATIC", "Application", "ApplicationRun", "ArgumentError", "Assignment", "Barrier", "Body", "BodyError", "Buffer", "BufferOverrun",
     "CannotCarryOver", "Chain", "Cluster", "ComponentWarning", "Condition", "Counter", "Dependences", "Edit", "ElementError", "Error",
     "Event", "Executor", "Filter", "FilterFailed", "Flag", "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut",
     "InvalidGrant", "InvalidMessage", "JoinRefused", "LibraryRefused", "Machine", "MachineGone", "MembersMissing", "Membership",
-    "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoSuchRank", "Node", "NodeDied",
+    "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoPlacement", "NoSuchRank", "Node", "NodeDied",
     "Nodes", "OpenSslMissing", "Out",
-    "OutOfBounds", "Port", "PredecessorFailed", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft",
+    "OutOfBounds", "PmixMissing", "Port", "PredecessorFailed", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft",
     "RankLost", "Reader", "Recording", "Region", "Remote", "RemoteCounter", "RemoteException", "RemoteFlag", "Request",
     "Resident", "Run", "RunEnded", "Setting", "SettingError", "SharedMutex", "Snapshot", "StateLost", "Status", "StreamFull",
     "StreamStalled", "SystemError", "Tagged", "Tags", "Target", "TargetClass", "TaskCancelled", "TaskFailed", "TeamHost", "TeamNameTaken",
     "TimeLimitExceeded", "Truncated", "UnreadableRemote", "UsageError", "WorkerDied", "WorkersLost", "WouldDeadlock", "Writer",
-    "WrongHost", "any_source", "compiled", "distance", "filter", "gallery", "join", "launch", "load_components",
+    "WrongHost", "any_source", "become_agent", "compiled", "distance", "filter", "gallery", "join", "launch", "load_components",
     "register_component", "register_pass", "run_app", "spmd", "tags", "topology", "transform", "wait_all", "wait_any",
 ]  # fmt: skip

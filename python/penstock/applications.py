@@ -11,7 +11,7 @@ from typing import Self
 
 from penstock import _core
 from penstock.builder import Value
-from penstock.cluster import Cluster, Nodes, where
+from penstock.cluster import Cluster, Nodes, profile_text, where
 from penstock.errors import UsageError
 from penstock.filters import Event
 from penstock.runs import Run, event_of
@@ -87,10 +87,11 @@ class Application(_core.Application):
         """The groups of nodes that it asks for: Cluster(..., **application.nodes())."""
         return {name: Nodes(count, cpus=cpus, memory=memory) for name, count, cpus, memory in self._nodes()}
 
-    def start(self, machine: "_core.Machine | Cluster", *, name: str = "") -> "ApplicationRun":
-        """Runs it on the machine's targets, or over the nodes of a cluster. Returns at once. name: as for Graph.start(). Raises what that raises."""
+    def start(self, machine: "_core.Machine | Cluster", *, name: str = "", profile: "str | _core.RunStatistics" = "") -> "ApplicationRun":
+        """Runs it on the machine's targets, or over the nodes of a cluster. Returns at once. name, profile: as for Graph.start(). Raises what that
+        raises."""
         machine, cluster = where(machine)
-        return ApplicationRun(self._start(machine, name, cluster))
+        return ApplicationRun(self._start(machine, name, profile_text(profile), cluster))
 
 
 class ApplicationRun(_core.ApplicationRun):

@@ -94,7 +94,7 @@ class Builder(ABC):
         settings: other first values
         isolation: other than the filter's own
         time_limit: seconds that a firing may take in a worker interpreter
-        nodes: the group of nodes of a Cluster that runs the copies in turn; empty: the program does
+        nodes: the group of nodes of a Cluster that runs the copies in turn; empty: the program does; 'auto': as a profile has it (Cluster.place)
         on_node_loss: what happens when one of them dies: 'stop', 'lose' (and go on), 'replay' (send again what was there)
         """
         if not isinstance(filter, Filter):

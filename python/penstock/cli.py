@@ -77,6 +77,7 @@ def machine() -> None:
 def agent(
     library: written.Library = None,
     load: Annotated[list[str] | None, typer.Option(help="A Python module that registers components; may be repeated.")] = None,
+    pmix: Annotated[bool, typer.Option("--pmix", help="As a process of a job of mpirun or srun, whose first process makes the cluster.")] = False,
 ) -> None:
     """Runs as one node of a cluster (docs/nodes.md), until the program that made the cluster ends it. Reads the invitation that the program has
     printed; a program that starts agents itself gives it in the environment."""
@@ -86,6 +87,12 @@ def agent(
     from penstock.cluster import INVITATION
 
     invitation = os.environ.pop(INVITATION, None)
+    if pmix:
+        invitation = _core.invitation_of_job()
+        if invitation is None:
+            raise UsageError("--pmix is for processes of `mpirun` or `srun --mpi=pmix` other than the first, which makes the cluster")
+        if not invitation:  # there is no cluster
+            raise typer.Exit(0)
     if invitation is None:
         if sys.stdin.isatty():
             console.print("The invitation, which the program has printed as one line:")

@@ -40,6 +40,77 @@ class Agent(NamedTuple):
     generation: int
 
 
+class Place(NamedTuple):
+    """Where a filter is to run."""
+
+    filter: str
+    nodes: str  # the group; empty: the program
+    why: str  # it could be nowhere else; empty: it was chosen
+    load: float  # processors that it kept busy, all copies together
+
+
+class Share(NamedTuple):
+    """What a group of nodes has to do."""
+
+    nodes: str  # the group, or "program"
+    load: float  # processors that its filters kept busy
+    cpus: float  # processors that it has
+    ratio: float  # its busiest node's work over its share of all work: 1 is even
+    memory: float  # bytes of buffers that may wait at each node's filters
+    of_memory: int  # bytes that each node has; 0: not said
+
+
+class Cut(NamedTuple):
+    """A stream between nodes."""
+
+    source: str
+    sink: str
+    bytes_rate: float  # bytes a second, by the profile
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Where the runtime would have filters run, by a profile (Cluster.place).
+
+    filters, shares, cut: of the whole graph; the program's share first
+    bytes_rate: bytes a second that go between nodes
+    balance: the highest ratio of the shares
+    best: fewer bytes cannot be had; else: none was found with fewer
+    text: all of it for people
+    """
+
+    filters: list[Place]
+    shares: list[Share]
+    cut: list[Cut]
+    bytes_rate: float
+    balance: float
+    best: bool
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def apply(self, graph: Any) -> None:
+        """The filters of a penstock.Graph get their `nodes`. Raises UsageError where it has none of such a name, or runs."""
+        graph._graph.apply([(place.filter, place.nodes) for place in self.filters])
+
+
+def profile_text(profile: "str | _core.RunStatistics") -> str:
+    """A profile as `penstock profile` writes it."""
+    return profile if isinstance(profile, str) else _core.profile_text(profile)
+
+
+def become_agent(engine: str = "pmix") -> None:
+    """Under `mpirun -n N` or `srun --mpi=pmix -n N`: each process but the first becomes an agent of the first one's Cluster("pmix", ...), and ends
+    here when that ends. In the first process, and outside such a job, nothing happens. To be called early, behind the imports that
+    register components. Raises PmixMissing, and UsageError for other engines."""
+    if engine != "pmix":
+        raise UsageError(f"processes become agents by themselves with the engine 'pmix', not with {engine!r}")
+    invitation = _core.invitation_of_job()
+    if invitation is not None:
+        sys.exit(_core.run_agent(invitation) if invitation else 0)
+
+
 class Cluster:
     """Agents on nodes, and the wires to them. Several graphs may run on it."""
 
@@ -63,7 +134,7 @@ class Cluster:
         """Starts the nodes, and waits for them.
 
         engine: 'local': agents are processes of this machine; 'hand': people start them with `penstock agent`, each with the invitation that is
-            printed; 'ray://ADDRESS' or 'ray://auto': Ray does
+            printed; 'ray://ADDRESS' or 'ray://auto': Ray does; 'pmix': the other processes of a job of mpirun or srun, which call become_agent()
         machine: on which the program's own part runs; None: one of its own
         listen: where agents find the program: 'tcp:HOST:PORT' (port 0: any), or 'unix'; empty: 'unix' for 'local', else an address of this machine
         encryption: 'none': both ends are authenticated when they connect, and nothing is protected after that
@@ -76,7 +147,7 @@ class Cluster:
         log: is given what agents print, a line each, behind the name of its node; None: stderr
         nodes: the groups, by name: decoders=Nodes(4), or their number
 
-        Raises NodeDied, UsageError, SystemError, OpenSslMissing.
+        Raises NodeDied, UsageError, SystemError, OpenSslMissing, PmixMissing.
         """
         groups = []
         for name, group in nodes.items():
@@ -148,6 +219,24 @@ class Cluster:
     def split(self, graph: Any) -> dict[str, Any]:
         """What would go where of a penstock.Graph: 'parts' (node, its filters), 'cut' (streams between nodes), 'text'. Raises GraphError."""
         return graph._graph.split(self._cluster)
+
+    def place(self, graph: Any, profile: "str | _core.RunStatistics", *, balance: float = 0, program_cpus: float = 0) -> Assignment:
+        """Where filters with nodes='auto' should run, so that the fewest bytes go between nodes and no group has more than its share of the work.
+
+        graph: a penstock.Graph or Application
+        profile: run.statistics() of an earlier run, or what `penstock profile` wrote
+        balance: no group may have more than this many times its share; 0: a tenth more than the least that can be had
+        program_cpus: processors of the program's own part; 0: one for each target of its machine, and one
+
+        Milliseconds; up to a second for the best answer on about 20 filters. Raises GraphError, UsageError, NoPlacement.
+        """
+        options = {"balance": float(balance), "program_cpus": float(program_cpus)}
+        place = graph._graph.place if hasattr(graph, "_graph") else graph._place
+        made = place(self._cluster, profile_text(profile), options)
+        return Assignment(
+            [Place(*each) for each in made["filters"]], [Share(*each) for each in made["shares"]], [Cut(*each) for each in made["cut"]],
+            made["bytes_rate"], made["balance"], made["best"], made["text"],
+        )  # fmt: skip
 
 
 def where(given: "_core.Machine | Cluster") -> "tuple[_core.Machine, Any]":

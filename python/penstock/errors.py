@@ -60,6 +60,21 @@ class NodeDied(Error):
     buffers: int = 0
 
 
+class NoPlacement(Error):
+    """No placement of filters on nodes keeps to what was asked.
+
+    bound: what binds: 'balance', 'memory' (of the nodes of a group), or 'rules' (what may run where)
+    least: the balance that can be had, where that binds; else 0
+    """
+
+    bound: str = ""
+    least: float = 0
+
+
+class PmixMissing(Error):
+    """PMIx, by which processes of mpirun and srun find one another, was not found."""
+
+
 class OpenSslMissing(Error):
     """Connections between machines need OpenSSL, and it was not found."""
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 from penstock import _core
 from penstock.applications import Folders, Settings, settings_as_text
 from penstock.builder import Builder, carry_out
-from penstock.cluster import Cluster, where
+from penstock.cluster import Cluster, profile_text, where
 from penstock.descriptions import Description
 from penstock.nodes import Node
 from penstock.notebooks import drawn
@@ -74,11 +74,13 @@ class Graph(Builder):
         """Writes the graph to a file, for `penstock draw`. Raises SystemError."""
         self._graph.save(fspath(path))
 
-    def start(self, machine: "_core.Machine | Cluster", *, name: str = "") -> Run:
+    def start(self, machine: "_core.Machine | Cluster", *, name: str = "", profile: "str | _core.RunStatistics" = "") -> Run:
         """Checks everything, then runs it on the machine's targets, or over the nodes of a cluster. Returns at once.
 
         name: under which `penstock top`, `draw` and `send` of the same user find the run; empty: what PENSTOCK_NAME in the environment
             says, and when that is not set, they do not
+        profile: run.statistics() of an earlier run, or what `penstock profile` wrote: by it a cluster places filters with nodes='auto', as
+            Cluster.place() does
 
         Raises GraphError, with everything that is wrong, and nothing has started then; UsageError when the graph runs already, or the
         name is taken.
@@ -86,6 +88,6 @@ class Graph(Builder):
         machine, cluster = where(machine)
         if not self._graph.running():  # else it is refused, and the filters stay on the machine where they run
             self._bind(machine)
-        run = Run(self._graph.start(machine, name, cluster))
+        run = Run(self._graph.start(machine, name, profile_text(profile), cluster))
         logger.info("%s runs", repr(run))
         return run

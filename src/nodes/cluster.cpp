@@ -93,8 +93,9 @@ wire::EndpointOptions endpoint_options(const ClusterOptions& options, const wire
 ClusterOptions checked(ClusterOptions options) {
     std::set<std::string> names;
     for (const auto& group : options.nodes) {
-        if (group.name.empty() || group.name == "program" || group.name == "spare")
-            throw UsageError("a group of nodes has a name, other than 'program' and 'spare'");
+        if (group.name.empty() || group.name == "program" || group.name == "spare" ||
+            group.name == FilterOptions::any_nodes)
+            throw UsageError("a group of nodes has a name, other than 'program', 'spare' and 'auto'");
         if (!std::ranges::all_of(group.name, [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_'; }))
             throw UsageError("'" + group.name + "' is no name of a group of nodes: letters, digits, '-' and '_'");
         if (!names.insert(group.name).second) throw UsageError("two groups of nodes are called '" + group.name + "'");
@@ -297,7 +298,10 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
             member.at = at;
             member.host = host;
             member.process = static_cast<int>(process);
-            if (member.state == Member::State::starting) member.state = Member::State::present, peers_told_ = false;
+            if (member.state == Member::State::starting) {
+                member.state = Member::State::present;
+                member.lost = peers_told_ = false;
+            }
             break;
         }
         case Control::ready:

@@ -11,7 +11,7 @@ namespace penstock {
 
 Split Cluster::split(const GraphBuilder& graph) const {
     std::vector<std::string> problems = graph.check();
-    const auto model = state_->resolved(graph.model());
+    const auto model = state_->resolved(graph.model(), {});
     const auto placement = state_->place(model, problems);
     if (!problems.empty()) throw GraphError(std::move(problems));
     Split made;
@@ -54,8 +54,13 @@ std::exception_ptr error(const std::string& text) { return std::make_exception_p
 
 }  // namespace
 
-Model ClusterState::resolved(const Model& model) const {
+Model ClusterState::resolved(const Model& model, const std::string& profile) const {
     Model made = model;
+    if (!profile.empty() && std::ranges::any_of(model.filters, [](const auto& filter) {
+            return filter.options.nodes == FilterOptions::any_nodes;
+        }))
+        for (const auto& place : placed(*this, model, profile).filters)
+            made.named(place.filter)->options.nodes = place.nodes;
     const auto count_of = [&](const std::string& group) {
         const auto found = std::ranges::find(options.nodes, group, &Nodes::name);
         return found == options.nodes.end() ? 1 : found->count;
@@ -81,6 +86,12 @@ streaming::Placement ClusterState::place(const Model& model, std::vector<std::st
         const auto& wanted = filter.options.nodes;
         const auto wrong = [&](const std::string& what) { problems.push_back("filter '" + filter.name + "' " + what); };
         if (wanted.empty()) continue;
+        if (wanted == FilterOptions::any_nodes) {
+            wrong(
+                "may run on any nodes (\"auto\"), and nothing says on which: give start() a profile "
+                "(RunOptions::profile), or apply what Cluster::place() says");
+            continue;
+        }
         const auto group = groups.find(wanted);
         if (group == groups.end()) {
             wrong("is for the nodes '" + wanted + "', which the cluster does not have" +
@@ -110,8 +121,10 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
     for (auto& filter : described.filters)
         for (auto& [name, value] : std::exchange(filter.changes, {}))
             streaming::named(filter.first->settings, name)->set(value);
-    auto model = resolved(described);
-    auto problems = streaming::problems_of(model, -1);
+    auto problems = streaming::problems_of(described, -1);
+    if (!problems.empty()) throw GraphError(std::move(problems));
+    auto model = resolved(described, run_options.profile);
+    problems = streaming::problems_of(model, -1);
     const auto placement = place(model, problems);
     if (!problems.empty()) throw GraphError(std::move(problems));
     const auto part = part_of(model, placement, Components::known());
@@ -159,6 +172,7 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
             if (!run.refused.empty()) throw GraphError({run.refused});
             for (const auto site : run.sites) {
                 const auto& member = members.at(site);
+                if (member.lost) throw NodeDied(member.node.name, "nothing has taken its place", {}, 0);
                 if (member.state != Member::State::present || run.given[site] == member.node.generation) continue;
                 const bool another = std::exchange(run.given[site], member.node.generation) != 0;
                 run.ready.erase(site);

@@ -67,6 +67,7 @@ struct Member {
     std::string host{};
     int process = 0;
     bool spare = false;
+    bool lost = false;  ///< it is dead, and nothing could take its place
 };
 
 struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
@@ -79,8 +80,9 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
 
     /// Where the copies of filters go. Adds what is wrong with that.
     streaming::Placement place(const streaming::Model& model, std::vector<std::string>& problems) const;
-    /// The same model with a number of copies for each filter.
-    streaming::Model resolved(const streaming::Model& model) const;
+    /// The same model with a number of copies for each filter. `profile`: by which filters that may run on any nodes
+    /// get theirs; empty: they are left as they are. Throws.
+    streaming::Model resolved(const streaming::Model& model, const std::string& profile) const;
     /// Makes a run on all its nodes; nothing has begun. Throws.
     std::unique_ptr<streaming::RunState> make(streaming::Model& described, const RunOptions& options);
     void begin(streaming::RunState& run);
@@ -150,12 +152,19 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     std::thread replacing_;
 };
 
+/// Cluster::place(), for who starts a graph.
+Assignment placed(const ClusterState& cluster, const streaming::Model& model, const std::string& profile);
 /// "decoders.2", or "spare.0".
 std::string name_of(const std::string& group, int number);
 /// The engine of this name. Throws UsageError.
 std::shared_ptr<Engine> engine_named(const ClusterOptions& options);
 /// Are its agents processes of this machine, which the library starts?
 bool starts_here(const ClusterOptions& options) noexcept;
+/// Throws UsageError, PmixMissing.
+std::shared_ptr<Engine> pmix_engine(const ClusterOptions& options);
+/// Of another process than the first of a job of mpirun or srun: what the first has for it; empty: nothing. Waits for
+/// that. Of other processes: nullopt. Throws PmixMissing, Error.
+std::optional<std::string> invitation_of_job();
 /// Has become_agent() been called here?
 bool is_own_agent() noexcept;
 

@@ -182,8 +182,9 @@ std::shared_ptr<Engine> engine_named(const ClusterOptions& options) {
     if (options.own_engine != nullptr) return options.own_engine;
     if (options.engine == "local") return std::make_shared<LocalEngine>(command_of(options));
     if (options.engine == "hand") return std::make_shared<HandEngine>();
+    if (options.engine == "pmix") return pmix_engine(options);
     throw UsageError("there is no engine '" + options.engine +
-                     "' for clusters: it is 'local' or 'hand' (and 'ray://ADDRESS' in Python)");
+                     "' for clusters: it is 'local', 'hand' or 'pmix' (and 'ray://ADDRESS' in Python)");
 }
 
 }  // namespace penstock::nodes

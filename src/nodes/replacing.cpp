@@ -22,6 +22,10 @@ void ClusterState::attend_deaths() noexcept {
             replace(guard, death);
         } catch (const std::exception& failure) {
             if (!guard.owns_lock()) guard.lock();
+            auto& member = members.at(death.site);
+            member.state = Member::State::dead;
+            member.lost = true;
+            changed_something.notify_all();
             for (auto& [run_number, run] : cluster_runs)
                 if (run.awaited.contains(death.site))
                     fail_run(run, death.site,
@@ -162,19 +166,19 @@ bool ClusterState::get_another(Locked& guard, wire::Site site) {
     }
 }
 
-/// The agent that waits gets the invitation in place of a new one; another spare is started.
+/// The agent that waits gets the invitation in place of a new one; another spare is started, where the engine can.
 void ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
     const Node as_spare = spare.node;
     const auto wire = spare.wire;
     ++spare.node.generation;
-    spare.state = Member::State::starting;
+    spare.state = engine->starts_others() ? Member::State::starting : Member::State::dead;
     guard.unlock();
     auto invitation = invitation_for(member);
     engine->becomes(as_spare, member.node);
     say(*wire, Control::become, {}, packed(invitation));
     endpoint.drain(200ms);
     endpoint.fence(static_cast<wire::Site>(as_spare.site), as_spare.generation);
-    invite(spare);
+    if (engine->starts_others()) invite(spare);
     guard.lock();
 }
 

@@ -37,6 +37,12 @@ const char* library_reason(const LibraryRefused& error) {
     return word_of_reason(error.reason(), words);
 }
 
+const char* bound_of_placement(const NoPlacement& error) {
+    static constexpr const char* words[] = {"balance", "memory", "rules"};
+    static_assert(static_cast<std::size_t>(NoPlacement::Bound::rules) + 1 == std::size(words));
+    return word_of_reason(error.bound(), words);
+}
+
 /// Of a compiled body in a worker process.
 nb::object dead_worker(const Error& error) {
     const auto* const died = dynamic_cast<const WorkerDied*>(&error);
@@ -120,6 +126,7 @@ std::vector<ErrorClass>& error_classes() {
         error_class<TaskFailed>("task", &TaskFailed::task, "target", &TaskFailed::target, "others", &TaskFailed::others,
                                 "__cause__", &TaskFailed::cause),
         error_class<SystemError>("number", &SystemError::number),
+        error_class<NoPlacement>("bound", &bound_of_placement, "least", &NoPlacement::least),
         error_class<NodeDied>("node", &NodeDied::node, "filters", &NodeDied::filters, "buffers", &NodeDied::buffers),
         error_class<RankDied>("rank", &RankLost::rank, "pid", &RankDied::pid, "exit_code", &RankDied::exit_code,
                               "signal", &RankDied::signal),
@@ -149,9 +156,9 @@ std::vector<ErrorClass>& error_classes() {
         error_class<PredecessorFailed>("predecessor", &PredecessorFailed::predecessor, "__cause__",
                                        &PredecessorFailed::cause),
         error_class<LibraryRefused>("path", &LibraryRefused::path, "reason", &library_reason),
-        &plain_error<OpenSslMissing, WorkersLost, RankEnded, ElementError, UnreadableRemote, StreamStalled, StreamFull,
-                     RunEnded, BufferOverrun, TaskCancelled, QueueFull, NestingTooDeep, WouldDeadlock, MachineGone,
-                     BodyError, UsageError, Error>,
+        &plain_error<OpenSslMissing, PmixMissing, WorkersLost, RankEnded, ElementError, UnreadableRemote, StreamStalled,
+                     StreamFull, RunEnded, BufferOverrun, TaskCancelled, QueueFull, NestingTooDeep, WouldDeadlock,
+                     MachineGone, BodyError, UsageError, Error>,
     };
     return classes;
 }

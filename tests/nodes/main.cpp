@@ -7,7 +7,7 @@
 
 int main(int count, char** arguments) {
     penstock::register_component<filters::Multiply>("multiply", "Multiplies by a setting.");
-    penstock::become_agent();
+    penstock::become_agent("pmix");  // and as the engine "local" starts it
     testing::InitGoogleTest(&count, arguments);
     return RUN_ALL_TESTS();
 }

@@ -170,6 +170,69 @@ def test_an_application_that_asks_for_nodes_which_it_does_not_have_is_refused():
         ps.Application.parse(APPLICATION.replace('nodes="workers" on', 'nodes="others" on'))
 
 
+def test_nodes_that_a_profile_chooses_can_be_looked_at_and_used(cluster):
+    free = ("multiply", multiply, {"copies": 2, "nodes": "auto"}), ("add", multiply, {"copies": 2, "nodes": "auto"})
+    graph, reader = chain(*free)
+    with graph.start(cluster.machine) as run:
+        wanted = values(reader)
+        run.finish()
+        profile = run.statistics()
+    graph, reader = chain(*free)
+    placement = cluster.place(graph, profile)
+    assert [place.filter for place in placement.filters] == ["numbers", "multiply", "add", "reader"]
+    assert {place.nodes for place in placement.filters} <= {"", "workers"}
+    assert placement.filters[0].why == "it has no `nodes`"
+    assert [share.nodes for share in placement.shares] == ["program", "workers"]
+    assert placement.balance == max(share.ratio for share in placement.shares)
+    assert placement.best
+    assert placement.bytes_rate == sum(cut.bytes_rate for cut in placement.cut)
+    assert str(placement).startswith("program: numbers")
+    placement.apply(graph)
+    assert len(cluster.split(graph)["cut"]) == len(placement.cut)
+    with graph.start(cluster) as run:
+        assert values(reader) == wanted
+        run.finish()
+    with pytest.raises(ps.UsageError, match="runs"):
+        placement.apply(graph)
+    graph, reader = chain(*free)
+    with graph.start(cluster, profile=profile) as run:
+        assert values(reader) == wanted
+        run.finish()
+
+
+def test_placements_that_cannot_be_are_refused_with_what_binds(cluster):
+    graph, reader = chain(("multiply", multiply, {"nodes": "auto"}))
+    with pytest.raises(ps.GraphError, match="RunOptions::profile"):
+        graph.start(cluster)
+    with graph.start(cluster.machine) as run:
+        values(reader)
+        run.finish()
+        profile = run.statistics()
+    with pytest.raises(ps.NoPlacement, match="the least is") as refused:
+        cluster.place(chain(("multiply", multiply, {"nodes": "auto"}))[0], profile, balance=1)
+    assert refused.value.bound == "balance"
+    assert refused.value.least > 1
+    with pytest.raises(ps.GraphError, match="filter 'other'"):
+        cluster.place(chain(("other", multiply, {"nodes": "auto"}))[0], profile)
+
+
+def test_an_application_leaves_nodes_to_a_profile(cluster):
+    text = APPLICATION.replace('nodes="workers" on-node-loss="replay"', 'nodes="auto"')
+    application = ps.Application.parse(text)
+    assert 'nodes="auto"' in application.to_xml()
+    with application.start(cluster.machine) as run:
+        run.finish()
+        profile = ps.cluster.profile_text(run.run.statistics())
+    assert profile.startswith("<?xml")
+    placement = cluster.place(application, profile)
+    assert [place.filter for place in placement.filters] == ["numbers", "scale", "sum", "print"]
+    with application.start(cluster, profile=profile) as run:
+        run.finish()
+        assert {each.name: each.firings for each in run.run.statistics().filters}["scale"] == 50
+    with pytest.raises(ps.UsageError, match="none can be called so"):
+        ps.Application.parse(text.replace('name="workers"', 'name="auto"'))
+
+
 def test_agents_end_when_the_program_has_died():
     program = (
         "import sys, penstock as ps\n"

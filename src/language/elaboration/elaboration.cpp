@@ -215,6 +215,8 @@ void Elaboration::nodes(const Element& root, const Environment& scope) {
         if (group.name.empty()) continue;
         if (std::ranges::find(plan_.nodes, group.name, &Nodes::name) != plan_.nodes.end())
             error(child.place_of("name"), "two groups of nodes are called " + in_quotes(group.name));
+        if (group.name == FilterOptions::any_nodes)
+            error(child.place_of("name"), "nodes=\"auto\" of a component means any group, so none can be called so");
         group.count = static_cast<int>(number<std::int64_t>(child, "count", scope, 1, 4096).value_or(1));
         group.needs.cpus = number<double>(child, "cpus", scope, 0, 4096).value_or(0);
         group.needs.memory = static_cast<std::uint64_t>(
@@ -223,7 +225,8 @@ void Elaboration::nodes(const Element& root, const Environment& scope) {
     }
     for (const auto& component : plan_.components)
         if (const auto& wanted = component.options.nodes;
-            !wanted.empty() && std::ranges::find(plan_.nodes, wanted, &Nodes::name) == plan_.nodes.end())
+            !wanted.empty() && wanted != FilterOptions::any_nodes &&
+            std::ranges::find(plan_.nodes, wanted, &Nodes::name) == plan_.nodes.end())
             findings_.push_back({Finding::Kind::error, component.where,
                                  "there is no <nodes> called " + in_quotes(wanted) + hint(wanted, names_of_nodes())});
 }

@@ -79,14 +79,15 @@ Profile read_profile(const std::string& text) {
     };
     Profile made;
     made.targets = static_cast<int>(std::min(number(root, "targets"), 1e6));
+    made.seconds = number(root, "seconds");
     for (const auto& child : root.children) {
         if (child.name == "component")
             made.components[named(child, "name")] = {static_cast<int>(std::min(number(child, "copies"), 1e6)),
                                                      number(child, "firings"), number(child, "service-us") / 1e6,
                                                      number(child, "waits-for-output")};
         if (child.name == "stream")
-            made.streams[{named(child, "from"), named(child, "to")}] = {number(child, "buffers"),
-                                                                        number(child, "capacity")};
+            made.streams[{named(child, "from"), named(child, "to")}] = {
+                number(child, "buffers"), number(child, "capacity"), number(child, "bytes-rate")};
     }
     return made;
 }

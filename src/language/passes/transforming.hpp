@@ -21,10 +21,12 @@ struct ProfiledComponent {
 struct ProfiledStream {
     double buffers = 0;
     double capacity = 0;
+    double bytes_rate = 0;  ///< a second
 };
 
 struct Profile {
     int targets = 0;
+    double seconds = 0;
     std::map<std::string, ProfiledComponent> components;
     std::map<std::pair<std::string, std::string>, ProfiledStream> streams;  ///< from, to
 };

@@ -127,7 +127,8 @@ void ApplicationBuilder::signal(const std::string& from, const std::string& even
 }
 
 void ApplicationBuilder::nodes(const Nodes& group) {
-    if (!language::is_name(group.name)) throw UsageError(in_quotes(group.name) + " is no name of a group of nodes");
+    if (!language::is_name(group.name) || group.name == FilterOptions::any_nodes)
+        throw UsageError(in_quotes(group.name) + " is no name of a group of nodes");
     state_->plan->nodes.push_back(group);
 }
 

@@ -194,14 +194,22 @@ void bind_language(nb::module_& module) {
              })
         .def(
             "_start",
-            [](const Application& self, nb::object machine, const std::string& name, nb::object cluster) {
+            [](const Application& self, nb::object machine, const std::string& name, const std::string& profile,
+               nb::object cluster) {
                 Cluster* const over = cluster_in(cluster);
+                const RunOptions options{.name = name, .profile = profile};
                 return PythonApplicationRun{start_on(std::move(machine), [&](LiveRun& live) {
-                    live.application.emplace(over != nullptr ? self.start(*over, {.name = name})
-                                                             : self.start(*live.machine, {.name = name}));
+                    live.application.emplace(over != nullptr ? self.start(*over, options)
+                                                             : self.start(*live.machine, options));
                 })};
             },
-            nb::arg("machine"), nb::arg("name"), nb::arg("cluster").none());
+            nb::arg("machine"), nb::arg("name"), nb::arg("profile"), nb::arg("cluster").none())
+        .def("_place",
+             [](const Application& self, nb::handle cluster, const std::string& profile, const nb::dict& options) {
+                 Graph graph;  // as it is in the beginning
+                 self.build(graph);
+                 return placed_on(graph, cluster, profile, options);
+             });
     nb::class_<PythonApplicationRun> run(module, "ApplicationRun", "What penstock.ApplicationRun has from here.");
     run.def(nb::init<const PythonApplicationRun&>())
         .def_ro("_run", &PythonApplicationRun::run)

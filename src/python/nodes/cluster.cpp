@@ -4,6 +4,8 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
+#include "nodes/cluster_state.hpp"
+#include "penstock/application_profile.hpp"
 #include "python/streams/filter_spec.hpp"
 #include "python/streams/stream_run.hpp"
 
@@ -122,6 +124,19 @@ nb::dict split_of(const Graph& graph, nb::handle cluster) {
     return dict_of("parts", parts, "cut", cut, "text", split.text());
 }
 
+nb::dict placed_on(const GraphBuilder& graph, nb::handle cluster, const std::string& profile, const nb::dict& options) {
+    Cluster& over = nb::cast<PythonCluster&>(cluster).live();
+    const PlaceOptions how{nb::cast<double>(options["balance"]), nb::cast<double>(options["program_cpus"])};
+    const auto made = without_interpreter([&] { return over.place(graph, profile, how); });
+    nb::list filters, shares, cut;
+    for (const auto& each : made.filters) filters.append(nb::make_tuple(each.filter, each.nodes, each.why, each.load));
+    for (const auto& each : made.shares)
+        shares.append(nb::make_tuple(each.nodes, each.load, each.cpus, each.ratio, each.memory, each.of_memory));
+    for (const auto& each : made.cut) cut.append(nb::make_tuple(each.from, each.to, each.bytes_rate));
+    return dict_of("filters", filters, "shares", shares, "cut", cut, "bytes_rate", made.bytes_rate, "balance",
+                   made.balance, "best", made.best, "text", made.text());
+}
+
 void bind_cluster(nb::module_& module) {
     streaming::FilterKind::read_recipes("python", &kind_from);
     final_class<PythonCluster>(module, "Cluster", "What penstock.Cluster stands on.")
@@ -146,6 +161,12 @@ void bind_cluster(nb::module_& module) {
                 if (self.engine != nullptr && self.engine->died) self.engine->died(site, generation, how);
             });
         });
+    module.def("invitation_of_job", [] { return without_interpreter([] { return nodes::invitation_of_job(); }); });
+    module.def("profile_text", [](const RunStatistics& figures) {
+        ApplicationProfile profile("graph", 1);
+        profile.look(figures);
+        return profile.text();
+    });
     module.def("run_agent", [](const std::string& invitation) {
         return without_interpreter([&] { return run_agent(invitation); });
     });

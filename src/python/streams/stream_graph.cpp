@@ -161,16 +161,25 @@ void bind_stream_graph(nb::module_& module) {
         .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.description()); })
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.description()); })
         .def("split", [](const PythonGraph& self, nb::handle cluster) { return split_of(self, cluster); })
+        .def("place", &placed_on)
+        .def("apply",
+             [](PythonGraph& self, const std::vector<std::pair<std::string, std::string>>& nodes) {
+                 Assignment assignment;
+                 for (const auto& [filter, group] : nodes) assignment.filters.push_back({filter, group});
+                 assignment.apply(self);
+             })
         .def(
             "start",
-            [](PythonGraph& self, nb::object machine, const std::string& name, nb::object cluster) {
+            [](PythonGraph& self, nb::object machine, const std::string& name, const std::string& profile,
+               nb::object cluster) {
                 Cluster* const over = cluster_in(cluster);
+                const RunOptions options{.name = name, .profile = profile};
                 return start_on(std::move(machine), [&](LiveRun& live) {
-                    live.of_graph.emplace(over != nullptr ? self.start(*over, {.name = name})
-                                                          : self.start(*live.machine, {.name = name}));
+                    live.of_graph.emplace(over != nullptr ? self.start(*over, options)
+                                                          : self.start(*live.machine, options));
                 });
             },
-            nb::arg("machine"), nb::arg("name"), nb::arg("cluster").none());
+            nb::arg("machine"), nb::arg("name"), nb::arg("profile"), nb::arg("cluster").none());
 }
 
 }  // namespace penstock::python

@@ -53,6 +53,8 @@ inline const char* (*known_text)(const std::string& path) = [](const std::string
 Cluster* cluster_in(nb::handle cluster);
 /// What would go where.
 nb::dict split_of(const Graph& graph, nb::handle cluster);
+/// What penstock.Assignment is made of. `options`: of PlaceOptions.
+nb::dict placed_on(const GraphBuilder& graph, nb::handle cluster, const std::string& profile, const nb::dict& options);
 void bind_cluster(nb::module_& module);
 void bind_stream_end(nb::module_& module);
 void bind_stream_graph(nb::module_& module);
