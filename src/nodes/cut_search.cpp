@@ -23,6 +23,93 @@ struct Score {
     double first = 0, second = 0;
 };
 
+/// A smaller problem, whose units are several of the other one's.
+struct Coarse {
+    CutProblem problem{};
+    std::vector<std::size_t> unit_of{};  ///< by unit of the other problem
+};
+
+/// Those that say most to one another for the work that they have become one, until at most `wanted` can move.
+Coarse coarse_of(const CutProblem& fine, const std::vector<std::size_t>& free, std::size_t wanted) {
+    const auto groups = fine.shares.size();
+    Coarse made{fine, std::vector<std::size_t>(fine.units.size())};
+    std::iota(made.unit_of.begin(), made.unit_of.end(), std::size_t{0});
+    auto& units = made.problem.units;
+    auto& edges = made.problem.edges;
+    std::vector<bool> may_join(units.size(), false);
+    for (const auto unit : free) may_join[unit] = true;
+    std::size_t left = free.size();
+    const auto work = [&](std::size_t unit) {
+        double least = CutProblem::never;
+        for (std::size_t group = 0; group < groups; ++group)
+            least = std::min(least, units[unit].ratio[group] * fine.shares[group]);
+        return least;
+    };
+    // At first none gets more than it would in a division into so many equal parts, then half as much again each time.
+    for (double most = 2.0 / static_cast<double>(wanted); left > wanted && most < 4; most *= 1.5)
+        for (bool some = true; some && left > wanted;) {
+            some = false;
+            std::optional<std::size_t> best;
+            double of_best = 0;
+            for (std::size_t i = 0; i < edges.size(); ++i) {
+                const auto& edge = edges[i];
+                if (!may_join[edge.one] || !may_join[edge.other] || edge.must_part) continue;
+                bool somewhere = false;
+                for (std::size_t group = 0; group < groups; ++group)
+                    somewhere =
+                        somewhere || units[edge.one].ratio[group] + units[edge.other].ratio[group] < CutProblem::never;
+                const double both = work(edge.one) + work(edge.other);
+                if (!somewhere || both > most) continue;
+                const double gain = edge.apart / (both + exactness);
+                if (!best || gain > of_best) best = i, of_best = gain;
+            }
+            if (!best) continue;
+            some = true;
+            --left;
+            const auto into = edges[*best].one, from = edges[*best].other;
+            for (std::size_t group = 0; group < groups; ++group) {
+                units[into].ratio[group] += units[from].ratio[group];
+                units[into].memory[group] += units[from].memory[group];
+                units[into].own[group] += units[from].own[group];
+            }
+            may_join[from] = false;
+            for (auto& unit : made.unit_of)
+                if (unit == from) unit = into;
+            std::vector<CutProblem::Edge> kept;
+            for (auto& edge : edges) {
+                if (edge.one == from) edge.one = into;
+                if (edge.other == from) edge.other = into;
+                if (edge.one == edge.other) {
+                    for (std::size_t group = 0; group < groups; ++group) units[into].own[group] += edge.together[group];
+                    continue;
+                }
+                const auto same = edge.one != into && edge.other != into
+                                      ? kept.end()
+                                      : std::ranges::find_if(kept, [&](const auto& each) {
+                                            return (each.one == edge.one && each.other == edge.other) ||
+                                                   (each.one == edge.other && each.other == edge.one);
+                                        });
+                if (same == kept.end()) {
+                    kept.push_back(std::move(edge));
+                    continue;
+                }
+                same->apart += edge.apart;
+                same->must_part = same->must_part || edge.must_part;
+                for (std::size_t group = 0; group < groups; ++group) same->together[group] += edge.together[group];
+            }
+            edges = std::move(kept);
+        }
+    // Those that are left get numbers in a row.
+    std::vector<std::size_t> number(units.size(), 0);
+    std::vector<CutProblem::Unit> rest;
+    for (std::size_t unit = 0; unit < units.size(); ++unit)
+        if (made.unit_of[unit] == unit) number[unit] = rest.size(), rest.push_back(std::move(units[unit]));
+    units = std::move(rest);
+    for (auto& edge : edges) edge.one = number[edge.one], edge.other = number[edge.other];
+    for (auto& unit : made.unit_of) unit = number[unit];
+    return made;
+}
+
 class Search {
   public:
     Search(const CutProblem& problem, Goal goal, double balance)
@@ -208,6 +295,17 @@ class Search {
             begin[unit] = best;
         }
         improve(begin);
+        if (free_.size() > most_units) {
+            const auto coarse = coarse_of(problem_, free_, most_units);
+            if (coarse.problem.units.size() < count) {
+                const auto found = Search(coarse.problem, goal_, balance_).run();
+                if (found.answer) {
+                    for (std::size_t unit = 0; unit < count; ++unit)
+                        begin[unit] = found.answer->group[coarse.unit_of[unit]];
+                    improve(begin);
+                }
+            }
+        }
         std::minstd_rand chance(1);  // the same answer each time
         for (int turn = 0; turn < 12 && looks_ < most_looks; ++turn) {
             for (const auto unit : free_) do

@@ -218,6 +218,18 @@ TEST(CutSearch, small_problems_of_every_kind_get_the_answer_that_trying_everythi
     EXPECT_GT(refused, 50);
 }
 
+TEST(CutSearch, a_long_chain_is_cut_at_its_thin_places) {
+    std::mt19937 chance(11);
+    auto problem = even_groups(4);
+    constexpr std::size_t length = 120;
+    for (std::size_t i = 0; i < length; ++i) add_unit(problem, 1.0 / length);
+    for (std::size_t i = 0; i + 1 < length; ++i)
+        join(problem, i, i + 1, (i + 1) % (length / 4) == 0 ? 2 : static_cast<double>(100 + chance() % 900));
+    const auto found = least_cut(problem, 1.05);
+    ASSERT_TRUE(found.answer);
+    EXPECT_EQ(found.answer->cost, 6);
+}
+
 TEST(CutSearch, a_cut_that_was_put_into_a_large_problem_is_found) {
     // 3 clusters of 30 units, dense within, and few bytes between them.
     std::mt19937 chance(3);
