@@ -161,7 +161,8 @@ void bind_stream_graph(nb::module_& module) {
         .def("save", [](PythonGraph& self, const std::string& path) { save_graph(path, self.description()); })
         .def("drawing", [](PythonGraph& self) { return drawing_of(self.description()); })
         .def("split", [](const PythonGraph& self, nb::handle cluster) { return split_of(self, cluster); })
-        .def("place", &placed_on)
+        .def("place", [](const PythonGraph& self, nb::handle cluster, const std::string& profile,
+                         const nb::dict& options) { return placed_on(self, cluster, profile, options); })
         .def("apply",
              [](PythonGraph& self, const std::vector<std::pair<std::string, std::string>>& nodes) {
                  Assignment assignment;
