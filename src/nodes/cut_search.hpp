@@ -4,8 +4,8 @@
 // Up to 24 free units, and as long as a search of a few million steps is enough, the answer is the best one (branch and
 // bound). Beyond that units are moved and exchanged from several beginnings as long as that helps: Fiduccia and
 // Mattheyses, "A linear-time heuristic for improving network partitions", 1982, whose passes also go through worse
-// states. One of the beginnings is the best answer for units that have been joined to 24 (Karypis and Kumar, "A fast and
-// high quality multilevel scheme for partitioning irregular graphs", 1998).
+// states. One of the beginnings is the best answer for units that have been joined to 24 (Karypis and Kumar, "A fast
+// and high quality multilevel scheme for partitioning irregular graphs", 1998).
 #pragma once
 
 #include <cstddef>

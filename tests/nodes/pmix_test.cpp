@@ -15,6 +15,7 @@
 
 #include "nodes/chain.hpp"
 #include "penstock/run.hpp"
+#include "sanitizers.hpp"
 
 #ifdef PENSTOCK_TEST_PMIX
 #include <pmix.h>
@@ -68,6 +69,7 @@ bool passed(const Ended& ended) { return ended.said.find("[  PASSED  ] 1 test.")
 class Pmix : public testing::Test {
   protected:
     void SetUp() override {
+        if (penstock_tests::sanitized) GTEST_SKIP() << "libpmix is not built with the sanitizer";
         if (std::system("command -v mpirun >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no mpirun";
         if (dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL) == nullptr) GTEST_SKIP() << "there is no libpmix.so.2";
     }
