@@ -1,6 +1,7 @@
 // An agent: one node of a cluster, as a process. It has parts of runs, and ends with the program that made the cluster.
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -117,6 +118,7 @@ class Agent final : public Site {
                 break;
             case Control::become:
                 next_ = unpacked<std::string>(payload);
+                leaves_.store(true, std::memory_order_relaxed);
                 break;
             case Control::end:
                 ended_ = true;
@@ -129,6 +131,8 @@ class Agent final : public Site {
 
     void changed(wire::Wire& wire) noexcept override {
         const auto state = wire.state();
+        // It is to be another node, and the program closes this one's wire.
+        if (wire.site == 0 && leaves_.load(std::memory_order_relaxed)) return;
         if (wire.site == 0 && state == wire::Wire::State::lost) end_now(program_lost, "the program cannot be reached");
         if (wire.site == 0 && state == wire::Wire::State::refused)
             end_now(not_wanted, "the program has another agent for this node by now");
@@ -301,6 +305,7 @@ class Agent final : public Site {
     std::map<std::uint32_t, std::unique_ptr<AgentRun>> parts_;
     std::optional<std::string> next_;
     bool ended_ = false;
+    std::atomic<bool> leaves_{false};  ///< `next_` is there
 };
 
 std::atomic<bool> own_agent{false};

@@ -176,7 +176,11 @@ void ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
     auto invitation = invitation_for(member);
     engine->becomes(as_spare, member.node);
     say(*wire, Control::become, {}, packed(invitation));
-    endpoint.drain(200ms);
+    // Where no other can be started, one that is slow is waited for as long as one that does not answer.
+    const auto until = std::chrono::steady_clock::now() + (engine->starts_others() ? 200ms : options.patience);
+    while (wire->under_way() != 0 && wire->state() != wire::Wire::State::lost &&
+           std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(1ms);
     endpoint.fence(static_cast<wire::Site>(as_spare.site), as_spare.generation);
     if (engine->starts_others()) invite(spare);
     guard.lock();

@@ -194,7 +194,12 @@ TEST_F(PmixJob, loses_one) {
         EXPECT_NE(std::string(died.what()).find("ClusterOptions::spares"), std::string::npos) << died.what();
     }
     WorkChain another(OnNodeLoss::stop, true, 10);
-    EXPECT_THROW((void)another.graph.start(cluster), NodeDied);  // at once: nothing comes in its place
+    try {
+        (void)another.graph.start(cluster);
+        ADD_FAILURE();
+    } catch (const NodeDied& died) {  // not that it was waited for in vain
+        EXPECT_NE(std::string(died.what()).find("nothing has taken its place"), std::string::npos) << died.what();
+    }
     EXPECT_EQ(cluster.agents().size(), 1u);
 }
 
@@ -209,7 +214,7 @@ TEST_F(PmixJob, uses_a_spare) {
     auto run = chain.graph.start(cluster);
     chain.wait_for(100);
     hit(cluster, "workers.0", SIGKILL);
-    run.finish();
+    EXPECT_NO_THROW(run.finish());
     EXPECT_EQ(chain.sink->got, numbers(5'000));
     EXPECT_EQ(cluster.replaced(), 1u);
     EXPECT_TRUE(run.lost().empty());
