@@ -489,8 +489,9 @@ Greeting::Answer Endpoint::judge(const Hello& hello) {
     const auto found = peers_.find(hello.from);
     if (found == peers_.end()) return {Refused::unknown_site};
     auto& peer = found->second;
-    if (hello.generation < peer.generation || peer.wire == nullptr || peer.wire->generation > hello.generation)
-        return {Refused::old_generation};
+    if (hello.generation < peer.generation) return {Refused::old_generation};
+    if (peer.wire == nullptr) return {Refused::unknown_site};  // not expected yet: it dials again
+    if (peer.wire->generation > hello.generation) return {Refused::old_generation};
     if (peer.wire->generation != hello.generation) return {Refused::unknown_site};
     const auto state = peer.wire->state();
     if (state != Wire::State::waits && state != Wire::State::broken && state != Wire::State::joined)

@@ -190,6 +190,23 @@ TEST_P(Wires, an_old_generation_is_kept_out_and_told_so) {
     expect_all_in_order(at_second, 1);
 }
 
+TEST_P(Wires, the_next_generation_may_dial_before_it_is_expected) {
+    Pair pair(GetParam());
+    ASSERT_TRUE(comes_true([&] { return pair.from_other->state() == Wire::State::joined; }));
+    pair.one.fence(1, 1);
+    Collected at_second;
+    Endpoint second({.secret = pair.secret, .run = 7, .site = 1, .generation = 2, .encrypted = GetParam().encrypted},
+                    at_second);
+    second.begin();
+    const auto early = second.dial(0, 1, pair.address);
+    EXPECT_TRUE(comes_true([&] { return pair.one.refused(Refused::unknown_site) >= 1; }));
+    EXPECT_NE(early->state(), Wire::State::refused);
+    const auto next = pair.one.expect(1, 2);
+    next->put(numbered(0), bytes_for(0));
+    next->flush();
+    expect_all_in_order(at_second, 1);
+}
+
 TEST_P(Wires, a_frame_that_those_above_refuse_loses_the_wire_and_no_other) {
     Pair pair(GetParam());
     pair.at_one.take = [](Wire&, const FrameHead&) { throw Error("nonsense"); };
