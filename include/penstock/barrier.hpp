@@ -13,6 +13,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -93,7 +94,7 @@ class Barrier {
 
     /// Returns when all ranks have come here; what they stored before is visible then. Throws RankDied or RankLeft when
     /// one of them died, failed, or came to the end of its function without coming here; the barrier cannot be passed
-    /// again after that. Costs about half a round trip of a line for each round.
+    /// again after that. Costs about half a round trip of a line for each round; over nodes, of the wire.
     void arrive_and_wait() {
         try {
             barrier_.pass(
@@ -108,13 +109,20 @@ class Barrier {
   private:
     using Cells = DisseminationBarrier<>;
 
-    void tell(int round) const noexcept { me_.wake(Cells::behind(me_.index(), round, me_.size())); }
+    void tell(int round) const {
+        if (over_nodes_ != nullptr) [[unlikely]]
+            tell_over_nodes(round);
+        me_.wake(Cells::behind(me_.index(), round, me_.size()));
+    }
+    void tell_over_nodes(int round) const;
     /// The rank without which this round cannot end, or -1. One that left after it came here is not missed.
     int hopeless(int round) const;
 
     Rank me_;
     RankMemory own_;
     std::vector<RankMemory> told_;
+    /// Over nodes: where the episode is written first, for each round. It is published behind what must be there first.
+    std::unique_ptr<BarrierCell<>[]> over_nodes_;
     Cells barrier_;
 };
 

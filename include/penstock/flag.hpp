@@ -59,10 +59,20 @@ class SharedWord {
     void tell() const noexcept {
         if (owner() != me_.index()) me_.wake(owner());
     }
-    void publish(std::uint64_t value) noexcept {
+    void publish(std::uint64_t value) {
+        if (me_.far() != nullptr) [[unlikely]]
+            if (published_over_nodes(value)) return;
         word_->publish(value);
         tell();
     }
+    std::uint64_t seen() const {
+        if (memory_.far() != nullptr) [[unlikely]]
+            return change_over_nodes(WordChange::load, 0).before;
+        return word_->seen();
+    }
+    /// False: the word is of this machine, and nothing stands in the way of publishing it there any more.
+    bool published_over_nodes(std::uint64_t value);
+    Changed change_over_nodes(WordChange what, std::uint64_t value, std::uint64_t expected = 0) const;
 
     Rank me_;
     RankMemory memory_;
@@ -84,17 +94,20 @@ class RemoteWord : public Operations {
 
 }  // namespace team
 
-/// A flag as all that have it use it. Used by one thread of each rank.
+/// A flag as all that have it use it. Used by one thread of each rank. Of a flag on another node, what returns a value
+/// costs a round trip, and throws RankDied when that node is lost.
 class FlagOperations : public team::SharedWord {
   public:
     /// Is it set? What its setter had stored before is visible after `true`.
-    bool is_set() const noexcept { return word_->seen() != 0; }
+    bool is_set() const { return seen() != 0; }
     /// Sets it: publishes all that this rank has stored so far, and wakes the owner.
-    void set() noexcept { publish(1); }
+    void set() { publish(1); }
     /// Down again, for the next time.
-    void clear() noexcept { publish(0); }
+    void clear() { publish(0); }
     /// Sets it. True when it was set before.
-    bool test_and_set() noexcept {
+    bool test_and_set() {
+        if (me_.far() != nullptr) [[unlikely]]
+            return change_over_nodes(team::WordChange::exchange, 1).before != 0;
         const bool before = word_->test_and_set();
         tell();
         return before;
@@ -116,11 +129,11 @@ class Flag : public FlagOperations {
 
     /// Waits until it is set. Throws RankDied or RankLeft when `awaited` can no longer set it.
     void wait(Awaited awaited = Awaited::anybody()) const {
-        me_.wait([&] { return is_set(); }, awaited);
+        me_.wait([&] { return word_->seen() != 0; }, awaited);
     }
     /// As wait(), for at most `limit`. False when it was not set by then.
     [[nodiscard]] bool wait_for(std::chrono::nanoseconds limit, Awaited awaited = Awaited::anybody()) const {
-        return me_.wait_for([&] { return is_set(); }, awaited, limit);
+        return me_.wait_for([&] { return word_->seen() != 0; }, awaited, limit);
     }
 };
 
@@ -128,21 +141,29 @@ class Flag : public FlagOperations {
 using RemoteFlag = team::RemoteWord<FlagOperations>;
 
 /// A counter as all that have it use it. Each change publishes all that this rank has stored so far, and wakes the
-/// owner.
+/// owner. Of a counter on another node, what returns a value costs a round trip, and throws RankDied when that node is
+/// lost.
 class CounterOperations : public team::SharedWord {
   public:
     /// Its value now.
-    std::uint64_t load() const noexcept { return word_->seen(); }
+    std::uint64_t load() const { return seen(); }
     /// Gives it a value.
-    void store(std::uint64_t value) noexcept { publish(value); }
+    void store(std::uint64_t value) { publish(value); }
     /// Adds, modulo 2^64, and returns the value before.
-    std::uint64_t fetch_add(std::uint64_t difference) noexcept {
+    std::uint64_t fetch_add(std::uint64_t difference) {
+        if (me_.far() != nullptr) [[unlikely]]
+            return change_over_nodes(team::WordChange::add, difference).before;
         const auto before = word_->fetch_add(difference);
         tell();
         return before;
     }
     /// Writes `desired` if the value is `expected`; else writes the value into `expected` and returns false.
-    bool compare_exchange(std::uint64_t& expected, std::uint64_t desired) noexcept {
+    bool compare_exchange(std::uint64_t& expected, std::uint64_t desired) {
+        if (me_.far() != nullptr) [[unlikely]] {
+            const auto changed = change_over_nodes(team::WordChange::compare_exchange, desired, expected);
+            if (!changed.written) expected = changed.before;
+            return changed.written;
+        }
         const bool written = word_->compare_exchange(expected, desired);
         if (written) tell();
         return written;
@@ -165,12 +186,12 @@ class Counter : public CounterOperations {
     /// Waits until the counter is at least `value`. Throws RankDied or RankLeft when `awaited` can no longer bring that
     /// about.
     void wait_until(std::uint64_t value, Awaited awaited = Awaited::anybody()) const {
-        me_.wait([&] { return load() >= value; }, awaited);
+        me_.wait([&] { return word_->seen() >= value; }, awaited);
     }
     /// As wait_until(), for at most `limit`. False when it was less by then.
     [[nodiscard]] bool wait_until_for(std::uint64_t value, std::chrono::nanoseconds limit,
                                       Awaited awaited = Awaited::anybody()) const {
-        return me_.wait_for([&] { return load() >= value; }, awaited, limit);
+        return me_.wait_for([&] { return word_->seen() >= value; }, awaited, limit);
     }
 };
 

@@ -1,8 +1,9 @@
-// store layer: a rank is one member of a team that runs the same program, as a thread or as a process of its own.
+// store layer: a rank is one member of a team that runs the same program, as a thread or as a process of its own, or on
+// a node of a cluster.
 //
 // What members have of one another goes through here: memory that its owner makes, grants to named ranks, and that
 // these accept by name (contract 18); waits that end in a typed error when whoever is waited for is gone; doorbells.
-// Regions, flags, locks and messages are uses of it, and nothing above knows whether ranks are threads or processes.
+// Regions, flags, locks and messages are uses of it, and little above knows whether ranks are threads or processes.
 //
 // A seat is what all know of one rank. It lies in the control block of the team: ordinary memory for threads, a sealed
 // mapping for processes. Happens-before: whatever a rank stored before it left -> state.store(release) ->
@@ -27,12 +28,13 @@
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/machine/waiter.hpp"
 #include "penstock/detail/process/identity.hpp"
+#include "penstock/detail/store/far.hpp"
 #include "penstock/error.hpp"
 
 namespace penstock {
 
-/// What a rank is: a thread of one process, or a process of its own.
-enum class Substrate : std::uint8_t { threads, processes };
+/// What a rank is: a thread of one process, a process of its own, or a thread of an agent on a node of a cluster.
+enum class Substrate : std::uint8_t { threads, processes, nodes };
 
 /// The word for it in reports.
 std::string_view name(Substrate substrate) noexcept;
@@ -48,12 +50,16 @@ class RankLost : public Error {
     int rank_;
 };
 
-/// The process of a rank ended without a word: a signal, or an exit in the middle.
+/// The process of a rank ended without a word: a signal, or an exit in the middle; or its node is lost.
 class RankDied : public RankLost {
   public:
     RankDied(int rank, int pid, std::optional<int> exit_code, std::optional<int> signal);
+    /// `node`: of a cluster, "workers.1"; `how` it was lost, in words.
+    RankDied(int rank, int pid, std::string node, const std::string& how);
     /// Its process.
     int pid() const noexcept { return pid_; }
+    /// The node that it ran on; empty without a cluster.
+    const std::string& node() const noexcept { return node_; }
     /// The status with which it exited.
     std::optional<int> exit_code() const noexcept { return exit_code_; }
     /// The signal that killed it.
@@ -62,6 +68,7 @@ class RankDied : public RankLost {
   private:
     int pid_;
     std::optional<int> exit_code_, signal_;
+    std::string node_;
 };
 
 /// A rank came to the end of its function (`failed`: by an exception) while somebody still waited for it.
@@ -89,6 +96,17 @@ class GrantMissing : public Error {
     int owner_;
     std::string name_;
     std::chrono::nanoseconds waited_;
+};
+
+/// Asked for was what only ranks of one machine can share, and the team is spread over several nodes.
+class NotOverNodes : public UsageError {
+  public:
+    explicit NotOverNodes(std::string what);
+    /// What was asked for: "a Mutex".
+    const std::string& what_for() const noexcept { return what_; }
+
+  private:
+    std::string what_;
 };
 
 /// What was granted is not what was asked for (another type, another kind of object), or its description is spoilt.
@@ -130,6 +148,7 @@ struct MemoryNote;
 class Exchange;
 class ThreadExchange;
 class ProcessExchange;
+class NodeExchange;
 
 /// Asked by a rank that waits, before it parks and each time it wakes (within about 20 ms): what look() throws ends the
 /// wait. For callers with interruptions of their own, such as an interpreter that handles signals between its steps.
@@ -151,6 +170,7 @@ struct Member {
     WaitPolicy policy;
     std::chrono::nanoseconds accept_within{};
     Interruption* interruption = nullptr;  ///< null: nothing interrupts this rank's waits
+    Far* far = nullptr;                    ///< null: all ranks are on one machine
 };
 
 /// A fence on every running thread of all ranks; false where the kernel cannot.
@@ -165,8 +185,10 @@ class RankMemory {
     RankMemory(RankMemory&&) noexcept = default;
     RankMemory& operator=(RankMemory&&) noexcept = default;
 
-    /// Where it lies in this process.
+    /// Where it lies in this process. Of memory on another node: its shadow.
     std::byte* data() const noexcept { return data_; }
+    /// Null for memory of this machine.
+    team::FarMemory* far() const noexcept { return far_; }
     std::size_t size() const noexcept { return size_; }  ///< bytes
     /// Whose memory it is.
     int owner() const noexcept { return owner_; }
@@ -184,16 +206,18 @@ class RankMemory {
     friend class team::Exchange;
     friend class team::ThreadExchange;
     friend class team::ProcessExchange;
+    friend class team::NodeExchange;
     RankMemory(std::shared_ptr<Mapping> memory, std::size_t size, int owner, std::string_view name,
                team::MemoryNote* note)
         : memory_(std::move(memory)), data_(memory_->data()), size_(size), owner_(owner), name_(name), note_(note) {}
 
-    std::shared_ptr<Mapping> memory_;  ///< LocalMemory of threads, SharedMemory of processes
+    std::shared_ptr<Mapping> memory_;  ///< LocalMemory of threads, SharedMemory of processes, FarMemory of other nodes
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;  ///< without the note behind it
     int owner_ = -1;
     std::string name_;
     team::MemoryNote* note_ = nullptr;
+    team::FarMemory* far_ = nullptr;
     bool frozen_ = false;
 };
 
@@ -225,8 +249,12 @@ class Rank {
     int index() const noexcept { return member_->index; }
     /// Ranks of the team.
     int size() const noexcept { return member_->size; }
-    /// Threads or processes.
+    /// Threads, processes or nodes.
     Substrate substrate() const noexcept { return member_->substrate; }
+    /// Null where all ranks are on one machine.
+    team::Far* far() const noexcept { return member_->far; }
+    /// Is this rank on another node?
+    bool elsewhere(int rank) const noexcept { return member_->far != nullptr && member_->far->elsewhere(rank); }
 
     // ---- memory ----
 
@@ -248,12 +276,16 @@ class Rank {
 
     /// Waits for a grant of this name by `owner` and takes it; grants of one name are taken in the order in which they
     /// were given. `within` 0: what SpmdOptions say. Only the bits of `kind` that `mask` has are compared. Throws
-    /// GrantMissing, RankLost, InvalidGrant when it has another kind, SystemError.
+    /// GrantMissing, RankLost, InvalidGrant when it has another kind, SystemError, NotOverNodes when the owner is on
+    /// another node.
     RankMemory accept(int owner, std::string_view name, std::uint64_t kind = 0, std::chrono::nanoseconds within = {},
                       std::uint64_t mask = ~std::uint64_t{0}) const;
+    /// As accept(), of an owner on another node too, for callers that know what to do with a shadow (RankMemory::far).
+    RankMemory accept_anywhere(int owner, std::string_view name, std::uint64_t kind = 0,
+                               std::chrono::nanoseconds within = {}, std::uint64_t mask = ~std::uint64_t{0}) const;
 
     /// For all ranks together: each makes memory of `bytes`, grants it to all, and accepts everybody's. Element r is
-    /// rank r's.
+    /// rank r's. Throws NotOverNodes where they are on several nodes.
     std::vector<RankMemory> exchange(std::string_view name, std::size_t bytes, std::uint64_t kind = 0) const;
 
     // ---- the others ----
@@ -310,6 +342,13 @@ class Rank {
 
     template <class Poll, class Hopeless>
     bool wait_until(Poll&& poll, Hopeless&& hopeless, std::chrono::steady_clock::time_point deadline) const {
+        if (member_->far == nullptr) [[likely]]
+            return wait_here(poll, hopeless, deadline);
+        return wait_here([&] { return poll() || (member_->far->look() && poll()); }, hopeless, deadline);
+    }
+
+    template <class Poll, class Hopeless>
+    bool wait_here(Poll&& poll, Hopeless&& hopeless, std::chrono::steady_clock::time_point deadline) const {
         for (int looks = 0; looks < short_spin; ++looks) {
             if (poll()) return true;
             relax();
@@ -322,6 +361,7 @@ class Rank {
             if (std::chrono::steady_clock::now() >= deadline) return false;
             bool fenced = false;
             Doorbell& bell = member_->seats[index()].bell;
+            if (member_->far != nullptr) member_->far->look_away();
             if (Parking(bell.parked)
                     .park([&] { fenced = team::fence_all(*member_); }, poll,
                           [&] { waiting::sleep_on(bell, sleep_limit(fenced, deadline)); }))

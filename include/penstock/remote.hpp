@@ -4,6 +4,9 @@
 // Every store is checked against the bounds, with arithmetic that cannot overflow. Elements that lie side by side
 // travel as whole lines, by the way that was measured for their number (store_way.hpp). What was stored is visible to
 // the consumer after the next publish(), or after anything else that releases: a flag, a counter, a barrier, a message.
+//
+// A region on another node has no elements here (`near_` is 0), so the check of the bounds sends stores to it the slow
+// way, and stores to a near one pay nothing for it.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +69,7 @@ class Remote {
     /// Waits for the grant and takes it. Throws GrantMissing, RankLost, InvalidGrant when the region's elements have
     /// another size.
     static Remote accept(Rank me, int owner, std::string_view name, std::chrono::nanoseconds within = {}) {
-        auto memory = me.accept(owner, name, region::kind<T>(), within);
+        auto memory = me.accept_anywhere(owner, name, region::kind<T>(), within);
         if (memory.size() % sizeof(T) != 0)
             throw InvalidGrant(owner, std::string(name), "it holds no whole number of elements");
         return Remote(std::move(memory));
@@ -86,13 +89,15 @@ class Remote {
 
     /// One element. Throws OutOfBounds, as all the others.
     void store(std::size_t index, const T& value) const {
-        region::check(name(), index, 1, size_);
+        if (index >= near_) [[unlikely]]
+            return store_far(index, &value, 1);
         std::memcpy(at(index), &value, sizeof(T));
     }
 
     /// Elements side by side.
     void store(std::size_t offset, std::span<const T> values) const {
-        region::check(name(), offset, values.size(), size_);
+        if (offset > near_ || values.size() > near_ - offset) [[unlikely]]
+            return store_far(offset, values.data(), values.size());
         const auto bytes = std::as_bytes(values);
         if (!bytes.empty()) store_bytes(at(offset), bytes.data(), bytes.size(), way(bytes.size()));
     }
@@ -106,8 +111,7 @@ class Remote {
         if (row_bytes == 0) return;
         const auto by = way(row_bytes);
         for (std::size_t row = 0; row < block.rows; ++row)
-            store_bytes(at(block.offset + row * block.pitch), std::as_bytes(source.subspan(row * source_pitch)).data(),
-                        row_bytes, by);
+            put(block.offset + row * block.pitch, source.data() + row * source_pitch, block.columns, by);
     }
 
     /// The transpose of a source of `block.columns` rows and `block.rows` columns, by whole lines (transpose.hpp).
@@ -115,6 +119,7 @@ class Remote {
         region::check(name(), block, size_);
         region::check_source(block.columns, block.rows, source_pitch, source.size());
         if (block.rows == 0 || block.columns == 0) return;
+        if (near_ == 0) return store_far_transposed(block, source, source_pitch);
         penstock::store_transposed({.to = at(block.offset),
                                     .from = std::as_bytes(source).data(),
                                     .rows = block.rows,
@@ -134,7 +139,7 @@ class Remote {
         const auto by = way(count * sizeof(T));
         for (std::size_t done = 0; done < count;) {
             const auto next = std::min(piece, count - done);
-            store_bytes(at(offset + done), std::as_bytes(std::span(values)).data(), next * sizeof(T), by);
+            put(offset + done, values.data(), next, by);
             done += next;
         }
     }
@@ -150,7 +155,8 @@ class Remote {
 
         /// Elements side by side. Throws OutOfBounds.
         void store(std::size_t offset, std::span<const T> values) const {
-            region::check(remote_.name(), offset, values.size(), remote_.size());
+            if (offset > remote_.near_ || values.size() > remote_.near_ - offset) [[unlikely]]
+                return remote_.store_far(offset, values.data(), values.size());
             if (!values.empty())
                 store_bytes_unordered(remote_.at(offset), std::as_bytes(values).data(), values.size_bytes(), way_);
         }
@@ -166,12 +172,31 @@ class Remote {
     Batch batch(std::size_t count) const { return {*this, way(count * sizeof(T))}; }
 
     /// All earlier stores of this rank, into any region, are visible to whoever sees the flag set.
-    void publish(RemoteFlag& flag) const noexcept { flag.set(); }
+    void publish(RemoteFlag& flag) const { flag.set(); }
     /// The same for a counter, which takes this value.
-    void publish(RemoteCounter& counter, std::uint64_t value) const noexcept { counter.store(value); }
+    void publish(RemoteCounter& counter, std::uint64_t value) const { counter.store(value); }
 
   private:
-    explicit Remote(RankMemory memory) noexcept : memory_(std::move(memory)), size_(memory_.size() / sizeof(T)) {}
+    explicit Remote(RankMemory memory) noexcept
+        : memory_(std::move(memory)), size_(memory_.size() / sizeof(T)), near_(memory_.far() == nullptr ? size_ : 0) {}
+
+    /// Elements that do not lie here: on another node, or nowhere.
+    [[gnu::cold, gnu::noinline]] void store_far(std::size_t index, const T* values, std::size_t count) const {
+        region::check(name(), index, count, size_);
+        if (count != 0) memory_.far()->store(index * sizeof(T), values, count * sizeof(T));
+    }
+    void store_far_transposed(const Block& block, std::span<const T> source, std::size_t source_pitch) const {
+        std::vector<T> row(block.columns);
+        for (std::size_t r = 0; r < block.rows; ++r) {
+            for (std::size_t c = 0; c < block.columns; ++c) row[c] = source[c * source_pitch + r];
+            store_far(block.offset + r * block.pitch, row.data(), row.size());
+        }
+    }
+    void put(std::size_t index, const T* values, std::size_t count, StoreWay by) const {
+        if (near_ == 0) [[unlikely]]
+            return store_far(index, values, count);
+        store_bytes(at(index), std::as_bytes(std::span(values, count)).data(), count * sizeof(T), by);
+    }
 
     std::byte* at(std::size_t index) const noexcept { return memory_.data() + index * sizeof(T); }
     StoreWay way(std::size_t bytes) const {
@@ -181,6 +206,7 @@ class Remote {
 
     RankMemory memory_;
     std::size_t size_;
+    std::size_t near_;  ///< elements of it that lie on this machine: all, or none
     std::optional<StoreWay> way_;
 };
 
@@ -219,7 +245,7 @@ class Multicast {
         for (const auto& remote : remotes_) remote.fill(offset, count, value);
     }
     /// Sets the flag of each consumer.
-    void publish(std::span<RemoteFlag> flags) const noexcept {
+    void publish(std::span<RemoteFlag> flags) const {
         for (auto& flag : flags) flag.set();
     }
 

@@ -1,6 +1,6 @@
 // store layer: one function, n ranks. `spmd(4, [](Rank me) { ... })` runs it in four threads; with {.substrate =
-// Substrate::processes} in four processes. Nothing else of the program changes, as long as ranks share nothing but what
-// they grant.
+// Substrate::processes} in four processes; with {.cluster = &cluster} on the nodes of a cluster. Nothing else of the
+// program changes, as long as ranks share nothing but what they grant.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <exception>
 #include <functional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -17,13 +18,19 @@
 
 namespace penstock {
 
+class Cluster;
+
 /// How a team runs.
 struct SpmdOptions {
-    Substrate substrate = Substrate::threads;  ///< threads or processes
+    Substrate substrate = Substrate::threads;  ///< threads or processes; with a cluster: nodes
     /// How long accept() waits for a grant unless it is told otherwise.
     std::chrono::nanoseconds accept_within = std::chrono::seconds{10};
     /// Pin each rank to a processor of its own, where there are enough of them.
     bool pin = true;
+    /// On whose nodes the ranks run (docs/nodes.md), each a thread of the agent there; null: on this machine.
+    Cluster* cluster = nullptr;
+    /// The group of nodes; empty: all nodes of the cluster.
+    std::string_view nodes{};
 };
 
 /// A rank ended by an exception. On threads `cause()` is the exception itself; from another process it is an Error with
@@ -50,6 +57,7 @@ struct Program {
     const void* closure = nullptr;
     std::size_t bytes = 0;  ///< of the closure
     bool sendable = false;  ///< byte by byte, to the process that launch() started
+    bool function = false;  ///< the closure is the address of a function
 };
 
 inline constexpr std::size_t largest_sent_closure = 192;
@@ -65,7 +73,13 @@ void run(int size, const Program& program, const SpmdOptions& options);
 /// of the program as it was at launch(), and `function` is sent there, so it must be trivially copyable, of at most 192
 /// bytes, and refer to nothing that was made since.
 ///
-/// Throws RankDied when the process of a rank died; RankFailed with the first exception that ended a rank; UsageError.
+/// With a cluster, of whose m nodes number i has the ranks from size * i / m on, `function` goes to agents that are the
+/// same build of the program (become_agent), so it must be trivially copyable too, of at most 192 bytes, and refer to
+/// nothing. Mutex, SharedMutex and Condition refuse such a team with NotOverNodes.
+///
+/// Throws RankDied when the process of a rank died, or its node was lost; RankFailed with the first exception that
+/// ended a rank; UsageError; NodeDied when a node died before the team began.
+///
 /// Costs about 50 us for each thread and from 200 us for each process, and about 15 ms more where the caller
 /// has threads.
 template <class Function>
@@ -76,7 +90,8 @@ void spmd(int size, Function&& function, SpmdOptions options = {}) {
     const auto call = [](const void* held, Rank rank) { std::invoke(*static_cast<const Closure*>(held), rank); };
     constexpr bool sendable = std::is_trivially_copyable_v<Closure> && sizeof(Closure) <= team::largest_sent_closure &&
                               alignof(Closure) <= 64;
-    team::run(size, {call, &closure, sizeof(Closure), sendable}, options);
+    constexpr bool of_function = std::is_pointer_v<Closure> && std::is_function_v<std::remove_pointer_t<Closure>>;
+    team::run(size, {call, &closure, sizeof(Closure), sendable, of_function}, options);
 }
 
 }  // namespace penstock

@@ -56,7 +56,8 @@ class Uninterrupted {
 Engine::Engine(Rank me, MessengerOptions options)
     : me_(me), options_(complete(std::move(options), me)), longest_whole_(std::min(longest_whole, options_.ring_bytes)),
       longest_short_(options_.protocol <= Protocol::ring ? longest_whole_ : bytes_inside),
-      memory_(me.make(options_.name, Mailbox::size_of(me.size(), options_.ring_bytes), mailbox_kind)),
+      memory_(me.make(options_.name, Mailbox::size_of(me.size(), options_.ring_bytes), mailbox_kind,
+                      me.far() == nullptr ? "" : Mailbox::described(me, options_))),
       box_(Mailbox::create(memory_.data(), me, options_)), peers_(static_cast<unsigned>(me.size())),
       standstill_(me, box_.header().standstill, [this](int rank) { return standstill_of(rank); }) {
     for (int rank = 0; rank < me.size(); ++rank) {
@@ -72,16 +73,22 @@ Engine::~Engine() {
     for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
     for (int rank = 0; rank < me_.size(); ++rank) close(rank);
     if (!threads()) return;
-    const auto leave = [](const Mailbox& box) {
+    const auto leave = [](const Mailbox& box) {  // of a shadow nobody else has a part
         if (box && box.header().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) box.empty();
     };
     leave(box_);
-    for (const Peer& peer : peers_) leave(peer.box);
+    for (const Peer& peer : peers_)
+        if (peer.far == nullptr) leave(peer.box);
 }
 
 /// Tells this peer that nothing more is exchanged with it.
 void Engine::close(int rank) {
-    box_.lane(rank).closed.store(1, std::memory_order_release);
+    auto& closed = box_.lane(rank).closed;
+    closed.store(1, std::memory_order_release);
+    if (me_.elsewhere(rank))
+        me_.far()->copy_back(memory_.data(),
+                             static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&closed) - memory_.data()),
+                             rank);
     if (rank != me_.index()) me_.wake(rank);
 }
 
@@ -118,21 +125,24 @@ void Engine::withdraw_from(int rank) {
 void Engine::attach(int rank, std::chrono::nanoseconds within) {
     Peer& peer = this->peer(rank);
     if (peer.spoilt) std::rethrow_exception(peer.spoilt);
-    peer.memory = me_.accept(rank, options_.name, mailbox_kind, within);
+    peer.memory = me_.accept_anywhere(rank, options_.name, mailbox_kind, within);
+    peer.far = peer.memory.far();
     try {
+        if (peer.far != nullptr) adopt(peer, rank);
         peer.box = Mailbox::open(peer.memory.data(), peer.memory.size(), me_, rank, options_);
     } catch (const InvalidMessage&) {  // it was granted once, so every later try is to tell the same
         spoil(rank, std::current_exception());
         throw;
     }
-    if (threads()) peer.box.header().holders.fetch_add(1, std::memory_order_relaxed);
-    const bool headers_stay = options_.protocol == Protocol::pure_pull;
+    const bool near = peer.far == nullptr;
+    if (threads() && near) peer.box.header().holders.fetch_add(1, std::memory_order_relaxed);
+    const bool headers_stay = options_.protocol == Protocol::pure_pull && near;
     Lane& mine = box_.lane(rank);
     Lane& theirs = peer.box.lane(me_.index());
     auto* const slots_out = headers_stay ? box_.slots(rank) : peer.box.slots(me_.index());
     auto* const slots_in = headers_stay ? peer.box.slots(me_.index()) : box_.slots(rank);
     peer.producer = Producer<Envelope>({slots_out, &mine.outward.credits, nullptr, slots_a_lane, Initiation::push},
-                                       slots_a_lane, headers_stay ? Completion::line : Completion::automatic);
+                                       slots_a_lane, headers_stay || !near ? Completion::line : Completion::automatic);
     peer.consumer = Consumer<Envelope>({slots_in, &theirs.outward.credits, nullptr, slots_a_lane, Initiation::push});
     peer.writer = RingWriter<std::byte>(
         {peer.box.ring(me_.index()), options_.ring_bytes, &theirs.inward.filled, &mine.outward.freed});
@@ -140,8 +150,9 @@ void Engine::attach(int rank, std::chrono::nanoseconds within) {
         RingReader<std::byte>({box_.ring(rank), options_.ring_bytes, &mine.inward.filled, &theirs.outward.freed});
     find_out_what_may_be_copied(peer, rank);
     peer.closed = &theirs.closed;
-    peer.answers = !headers_stay;
-    peer.attached = peer.quick = true;
+    peer.answers = !headers_stay && near;
+    peer.attached = true;
+    peer.quick = me_.far() == nullptr;  // else something must be released first
 }
 
 /// The kernel allows the memory of another process to be read and written to its parents, or to all of the same user,
@@ -158,8 +169,9 @@ void Engine::find_out_what_may_be_copied(Peer& peer, int rank) {
     box_.lane(rank).can_fetch.store(allowed ? 1 : 0, std::memory_order_release);
 }
 
-/// Null while the mailbox of this rank is not there.
+/// Null while the mailbox of this rank is not there, and where it is on another node.
 StandstillWords* Engine::standstill_of(int rank) {
+    if (me_.elsewhere(rank)) return nullptr;  // it is not seen from here
     Peer& peer = this->peer(rank);
     try {
         if (!peer.attached) attach(rank, std::chrono::nanoseconds{1});

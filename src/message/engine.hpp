@@ -4,6 +4,10 @@
 // `offered` until the receiver has their bytes. Receives wait in `posted`, those for anybody in `posted_any_`; the
 // first message of a lane goes to whichever was posted first of the two. Since nothing is matched but the source, a
 // message that nobody wants yet stays in its lane.
+//
+// A peer on another node: its mailbox here is a shadow. What this rank writes there, it then sends (far.cpp); what the
+// peer writes into this rank's mailbox comes by frames. All goes through the ring, and the headers lie with the
+// receiver.
 #pragma once
 
 #include <sys/uio.h>
@@ -96,10 +100,11 @@ struct Peer {
     const std::atomic<std::uint32_t>* closed = nullptr;  ///< of its lane: it exchanges nothing more with this rank
     bool quick = false;                                  ///< attached and not spoilt: the short ways may be taken
     bool attached = false;
-    bool answer_due = false;  ///< something short was sent to it, and nothing short received from it since
-    bool answers = false;     ///< short messages to it may be answered in their own header
-    bool stores = false;      ///< this process may write the peer's memory
-    bool mourned = false;     ///< a receive from anybody has told that nothing can be expected of it
+    bool answer_due = false;         ///< something short was sent to it, and nothing short received from it since
+    bool answers = false;            ///< short messages to it may be answered in their own header
+    bool stores = false;             ///< this process may write the peer's memory
+    team::FarMemory* far = nullptr;  ///< its mailbox, where it is on another node
+    bool mourned = false;            ///< a receive from anybody has told that nothing can be expected of it
     std::exception_ptr spoilt;
 
     RingWriter<std::byte> writer;
@@ -127,7 +132,10 @@ class Engine {
 
     Rank rank() const noexcept { return me_; }
     const MessengerOptions& options() const noexcept { return options_; }
-    bool threads() const noexcept { return me_.substrate() == Substrate::threads; }
+    /// Ranks that are near share memory.
+    bool threads() const noexcept { return me_.substrate() != Substrate::processes; }
+    /// Are vectors handed over to it as they are?
+    bool hands_over(int to) const noexcept { return to == me_.index() || (threads() && !me_.elsewhere(to)); }
 
     /// Sends what fits into the header, or goes whole into the ring, if that can be done at once.
     bool send_short(int to, std::span<const std::byte> bytes, std::uint32_t tag) {
@@ -296,6 +304,15 @@ class Engine {
     bool store(int to, Peer& peer, Operation& operation);
     void move_out(int to, Peer& peer);
     void send_to_self(Operation& operation);
+
+    // to peers on other nodes (far.cpp)
+    void adopt(Peer& peer, int rank);
+    static void put_bytes_far(const Peer& peer, const std::byte* cell, std::uint64_t bytes);
+    void put_header_far(const Peer& peer) const;
+    void put_filled_far(const Peer& peer) const;
+    void put_freed_far(const Peer& peer) const;
+    void put_taken_far(const Peer& peer) const;
+    void check_far(int from, const Peer& peer, const Envelope& header) const;
 
     // receiving (receiving.cpp)
     struct Incoming {

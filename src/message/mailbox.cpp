@@ -1,13 +1,39 @@
 #include "message/mailbox.hpp"
 
+#include <cstring>
+
 namespace penstock::message {
 namespace {
+
+/// What stands before the words that others write.
+constexpr std::size_t described_bytes = offsetof(MailboxHeader, address);
 
 void expect(int rank, const char* field, std::uint64_t expected, std::uint64_t actual) {
     if (expected != actual) throw InvalidMessage(rank, field, expected, actual);
 }
 
 }  // namespace
+
+void Mailbox::fill(MailboxHeader& header, Rank owner, const MessengerOptions& options) {
+    header.size = size_of(owner.size(), options.ring_bytes);
+    header.ring_bytes = options.ring_bytes;
+    header.ranks = static_cast<std::uint32_t>(owner.size());
+    header.owner = static_cast<std::uint32_t>(owner.index());
+    header.protocol = options.protocol;
+}
+
+std::string Mailbox::described(Rank owner, const MessengerOptions& options) {
+    MailboxHeader header;
+    fill(header, owner, options);
+    return {reinterpret_cast<const char*>(&header), described_bytes};
+}
+
+void Mailbox::adopt(std::byte* memory, int owner, const std::string& description) {
+    if (description.size() != described_bytes)
+        throw InvalidMessage(owner, "description of its mailbox in bytes", described_bytes, description.size());
+    auto* header = new (memory) MailboxHeader;
+    std::memcpy(static_cast<void*>(header), description.data(), described_bytes);
+}
 
 std::size_t Mailbox::size_of(int ranks, std::uint64_t ring_bytes) {
     return rings_at(ranks) + ring_bytes * static_cast<unsigned>(ranks);
@@ -16,11 +42,7 @@ std::size_t Mailbox::size_of(int ranks, std::uint64_t ring_bytes) {
 Mailbox Mailbox::create(std::byte* memory, Rank owner, const MessengerOptions& options) {
     const Mailbox box(memory, owner.size(), options.ring_bytes);
     auto* header = new (memory) MailboxHeader;
-    header->size = size_of(owner.size(), options.ring_bytes);
-    header->ring_bytes = options.ring_bytes;
-    header->ranks = static_cast<std::uint32_t>(owner.size());
-    header->owner = static_cast<std::uint32_t>(owner.index());
-    header->protocol = options.protocol;
+    fill(*header, owner, options);
     header->address = reinterpret_cast<std::uintptr_t>(header);
     for (int peer = 0; peer < owner.size(); ++peer) {
         new (&box.lane(peer)) Lane;

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "message/answer.hpp"
 #include "message/claim.hpp"
@@ -111,6 +112,10 @@ class Mailbox {
     /// One that `owner` made, after looking whether it can be what it claims. Throws InvalidMessage.
     static Mailbox open(std::byte* memory, std::size_t size, Rank me, int owner, const MessengerOptions& options);
     static std::size_t size_of(int ranks, std::uint64_t ring_bytes);
+    /// Its header, for the description of the memory: other nodes see no more of it.
+    static std::string described(Rank owner, const MessengerOptions& options);
+    /// Writes such a header into a shadow. Throws InvalidMessage.
+    static void adopt(std::byte* memory, int owner, const std::string& description);
 
     explicit operator bool() const noexcept { return memory_ != nullptr; }
     MailboxHeader& header() const noexcept { return *reinterpret_cast<MailboxHeader*>(memory_); }
@@ -127,6 +132,7 @@ class Mailbox {
     void empty() const;
 
   private:
+    static void fill(MailboxHeader& header, Rank owner, const MessengerOptions& options);
     Mailbox(std::byte* memory, int ranks, std::uint64_t ring_bytes)
         : memory_(memory), ranks_(ranks), ring_bytes_(ring_bytes) {}
     static std::size_t slots_at(int ranks) noexcept {

@@ -54,7 +54,7 @@ Request Messenger::irecv_bytes(int from, std::span<std::byte> into) {
     return {index, engine_->operation(index).generation};
 }
 
-bool Messenger::hands_over(int to) const noexcept { return engine_->threads() || to == engine_->rank().index(); }
+bool Messenger::hands_over(int to) const noexcept { return engine_->hands_over(to); }
 
 void Messenger::throw_too_long(const Status& coming) const {
     throw MessageTooLong(coming.source, coming.bytes, options().longest_vector);

@@ -121,6 +121,7 @@ bool Engine::take(int from, Peer& peer) {
     if ((header.way == Way::answer) != peer.takes_answer)
         throw InvalidMessage(from, "way", static_cast<unsigned>(Way::inside), static_cast<unsigned>(header.way));
     check_size(from, peer, header);
+    if (peer.far != nullptr) check_far(from, peer, header);
     switch (header.way) {
         case Way::inside:
         case Way::asking:
@@ -159,6 +160,7 @@ bool Engine::take(int from, Peer& peer) {
 void Engine::finish(int from, Peer& peer, Operation& operation) {
     if (peer.takes_answer) peer.sought.taken(peer.producer);
     else took(from, peer, front_of(from, peer), peer.header.way);
+    if (peer.far != nullptr) put_taken_far(peer);
     peer.taking.reset();
     deliver(from, operation, peer.header);
 }
@@ -193,6 +195,7 @@ bool Engine::take_pieces(int from, Peer& peer, Operation& operation) {
         operation.moved += there;
         ++moved_;
         reader.publish_freed();
+        if (peer.far != nullptr) put_freed_far(peer);
         me_.wake(from);
     }
     return true;
@@ -329,7 +332,7 @@ std::unique_ptr<Parcel> Engine::take_parcel(int from, const std::type_info& type
         to_self_.pop_front();
         return parcel;
     }
-    if (!threads() || first(from, peer).is_answer) return nullptr;
+    if (!threads() || me_.elsewhere(from) || first(from, peer).is_answer) return nullptr;
     auto& envelope = front_of(from, peer).payload;
     if (envelope.way != Way::parcel || *reinterpret_cast<Parcel*>(envelope.words[0])->type != type) return nullptr;
     std::unique_ptr<Parcel> parcel(reinterpret_cast<Parcel*>(envelope.words[0]));

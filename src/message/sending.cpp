@@ -19,6 +19,7 @@ Way Engine::way_of(const Peer& peer, const Operation& operation) const {
     if (operation.parcel) return Way::parcel;
     if (operation.bytes <= bytes_inside) return Way::inside;
     const auto through_ring = operation.bytes <= longest_whole_ ? Way::ring_whole : Way::ring_pieces;
+    if (peer.far != nullptr) return through_ring;
     switch (options_.protocol) {
         case Protocol::automatic:
             // Two copies that overlap are faster than one by the kernel, which looks up every page.
@@ -49,6 +50,7 @@ std::uint32_t Engine::start_send(int to, std::span<const std::byte> bytes, std::
         if (peer(to).spoilt) std::rethrow_exception(peer(to).spoilt);
         if (!peer(to).attached) attach(to);
         if (over(to)) std::rethrow_exception(lost(to));
+        if (me_.far() != nullptr) me_.far()->release(to);
     }
     const auto index = make_operation();
     Operation& operation = operations_[index];
@@ -134,6 +136,7 @@ bool Engine::put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32
     envelope.words[0] = peer.writer.position();
     peer.writer.write(bytes.size(), [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
         copy_bytes(cell, bytes.data() + offset, count);
+        if (peer.far != nullptr) put_bytes_far(peer, cell, count);
     });
     peer.producer.publish();
     return true;
@@ -145,6 +148,7 @@ bool Engine::start(int to, Peer& peer, Operation& operation) {
     if (const std::span bytes{operation.from, operation.bytes}; way == Way::inside || way == Way::ring_whole) {
         if (!(way == Way::inside ? put_inside(peer, bytes, operation.tag) : put_whole(peer, bytes, operation.tag)))
             return false;
+        if (peer.far != nullptr) put_header_far(peer);
         operation.state = Operation::State::done;
         ++moved_;
         me_.wake(to);
@@ -163,6 +167,7 @@ bool Engine::start(int to, Peer& peer, Operation& operation) {
     if (way == Way::ring_pieces) {
         operation.state = Operation::State::feeding;
         peer.writer.publish_filled();  // so that the receiver does not count the short messages before
+        if (peer.far != nullptr) put_filled_far(peer);
     } else if (way == Way::parcel) {
         envelope.words[0] = reinterpret_cast<std::uintptr_t>(operation.parcel.release());
     } else if (way == Way::segment) {
@@ -176,6 +181,7 @@ bool Engine::start(int to, Peer& peer, Operation& operation) {
         operation.fetched = way != Way::push;
     }
     operation.ticket = peer.producer.publish();
+    if (peer.far != nullptr) put_header_far(peer);
     operation.number = operation.ticket.number;
     ++moved_;
     me_.wake(to);
@@ -190,10 +196,12 @@ bool Engine::feed(int to, Peer& peer, Operation& operation) {
         if (room == 0) return false;
         peer.writer.write(room, [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
             copy_bytes(cell, operation.from + operation.moved + offset, count);
+            if (peer.far != nullptr) put_bytes_far(peer, cell, count);
         });
         operation.moved += room;
         ++moved_;
         peer.writer.publish_filled();
+        if (peer.far != nullptr) put_filled_far(peer);
         me_.wake(to);
     }
     return true;

@@ -10,6 +10,7 @@
 #include "machine/said_by.hpp"
 #include "nodes/captured_output.hpp"
 #include "nodes/cluster_state.hpp"
+#include "nodes/cluster_team.hpp"
 #include "nodes/invitation.hpp"
 #include "nodes/part.hpp"
 #include "process/quiet_thread.hpp"
@@ -30,6 +31,16 @@ struct AgentRun {
     Part part{};
     std::unique_ptr<RunState> state{};
     bool may_begin = false, released = false;
+    std::thread thread{};
+};
+
+/// Ranks of a team. Its thread makes it, starts theirs, and ends when the team is over everywhere.
+struct AgentTeam {
+    std::uint32_t number = 0;
+    std::shared_ptr<team::FarTeam> team{};
+    std::unique_ptr<team::FarProgram> program{};
+    bool may_begin = false, released = false, interrupted = false;
+    std::vector<wire::Site> lost{};
     std::thread thread{};
 };
 
@@ -72,7 +83,7 @@ class Agent final : public Site {
     /// Parts that still run are not waited for: nobody needs them any more.
     bool busy() {
         const std::lock_guard guard(lock_);
-        return !parts_.empty();
+        return !parts_.empty() || !teams_.empty();
     }
 
   private:
@@ -97,6 +108,30 @@ class Agent final : public Site {
                 break;
             case Control::release:
                 if (const auto run = parts_.find(about.run); run != parts_.end()) run->second->released = true;
+                break;
+            case Control::team: {
+                auto& run = *teams_.emplace(about.run, std::make_unique<AgentTeam>()).first->second;
+                run.number = about.run;
+                run.thread = process::quiet_thread(
+                    "penstock team",
+                    [this, &run, bytes = std::vector<std::byte>(payload.begin(), payload.end())] { live(run, bytes); });
+                run.thread.detach();
+                break;
+            }
+            case Control::team_begin:
+                if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->may_begin = true;
+                break;
+            case Control::team_release:
+                if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->released = true;
+                break;
+            case Control::team_interrupt:
+                if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->interrupted = true;
+                break;
+            case Control::team_lost:
+                if (const auto run = teams_.find(about.run); run != teams_.end()) {
+                    run->second->lost.push_back(about.site);
+                    if (run->second->team != nullptr) run->second->team->node_lost(about.site);
+                }
                 break;
             case Control::fence:
                 endpoint.fence(about.site, about.generation);
@@ -136,6 +171,8 @@ class Agent final : public Site {
         if (wire.site == 0 && state == wire::Wire::State::lost) end_now(program_lost, "the program cannot be reached");
         if (wire.site == 0 && state == wire::Wire::State::refused)
             end_now(not_wanted, "the program has another agent for this node by now");
+        if (wire.site != 0 && (state == wire::Wire::State::lost || state == wire::Wire::State::closed))
+            for (const auto& [number, team] : teams) team->wire_lost(wire);
         if (wire.site != 0 && state == wire::Wire::State::lost && program_ != nullptr)
             say(*program_, Control::unreachable, {.site = wire.site, .generation = wire.generation});
     }
@@ -267,6 +304,57 @@ class Agent final : public Site {
         return over;
     }
 
+    /// The life of a team's ranks here, on its own thread.
+    void live(AgentTeam& run, const std::vector<std::byte>& bytes) noexcept {
+        std::shared_ptr<team::FarTeam> made;
+        try {
+            const auto [plan, options, recipe] = team_from(run.number, bytes);
+            auto program = program_of(recipe);
+            made = std::make_shared<team::FarTeam>(plan, invitation_.site,
+                                                   team::FarTeam::Options{
+                                                       .accept_within = options.accept_within,
+                                                       .pin = options.pin,
+                                                       .look = [this] { return endpoint.look(); },
+                                                       .look_away = [this] { endpoint.look_away(); },
+                                                   });
+            std::exception_ptr why;
+            endpoint.call([&] {
+                try {
+                    const std::lock_guard guard(lock_);
+                    for (const auto site : made->peers()) made->set_wire(site, wire_to(site));
+                    run.program = std::move(program);
+                    run.team = made;
+                    for (const auto site : run.lost) made->node_lost(site);
+                    teams[run.number] = made;
+                } catch (...) {
+                    why = std::current_exception();
+                }
+            });
+            if (why) std::rethrow_exception(why);
+            say(*program_, Control::team_ready, {.run = run.number});
+        } catch (const std::exception& error) {
+            const std::string text = said_by(error);
+            const auto words = bytes_of(text);
+            say(*program_, Control::team_refused, {.run = run.number}, {words.begin(), words.end()});
+            await(run, &AgentTeam::released);
+            return forget(run);
+        }
+        if (await(run, &AgentTeam::may_begin)) {
+            std::thread interrupter = process::quiet_thread("penstock team", [&] {
+                if (await(run, &AgentTeam::interrupted)) run.program->interrupt();
+            });
+            made->run(*run.program, [&](const team::RankEnd& end) {
+                if (output_ != nullptr) std::fflush(nullptr), output_->drain();
+                say(*program_, Control::rank_ended, {.run = run.number}, packed(ended(end)));
+            });
+            await(run, &AgentTeam::released);
+            interrupter.join();
+        }
+        Site::leave(*made);
+        made = nullptr;
+        forget(run);
+    }
+
     bool wires_empty() {
         const std::lock_guard guard(lock_);
         return std::ranges::all_of(
@@ -278,6 +366,18 @@ class Agent final : public Site {
         std::unique_lock guard(lock_);
         changed_.wait(guard, [&] { return run.*what || run.released; });
         return run.*what;
+    }
+    bool await(AgentTeam& run, bool AgentTeam::* what) {
+        std::unique_lock guard(lock_);
+        changed_.wait(guard, [&] { return run.*what || run.released; });
+        return run.*what;
+    }
+    void forget(AgentTeam& run) noexcept {
+        run.program = nullptr;
+        std::shared_ptr<team::FarTeam> team;  // goes behind the lock
+        const std::lock_guard guard(lock_);
+        team = std::move(run.team);
+        teams_.erase(run.number);
     }
     /// The agent is busy until the last of it has gone, which needs the endpoint and the machine.
     void forget(AgentRun& run) noexcept {
@@ -303,6 +403,7 @@ class Agent final : public Site {
     std::map<wire::Site, std::pair<std::uint32_t, std::string>> peers_;  ///< generation and address
     std::map<wire::Site, std::shared_ptr<wire::Wire>> wires_;
     std::map<std::uint32_t, std::unique_ptr<AgentRun>> parts_;
+    std::map<std::uint32_t, std::unique_ptr<AgentTeam>> teams_;
     std::optional<std::string> next_;
     bool ended_ = false;
     std::atomic<bool> leaves_{false};  ///< `next_` is there

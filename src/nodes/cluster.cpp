@@ -276,6 +276,7 @@ void ClusterState::note_death(wire::Site site, std::uint32_t generation, const s
         return;
     const bool was_present = member->second.state == Member::State::present;
     member->second.state = Member::State::dead;
+    for (auto& [team_number, team] : cluster_teams) team_loses(team_number, *team, site, how);
     if (!started_ && !was_present) {
         start_failure_ = member->second.node.name;
         start_failure_how_ = how;
@@ -321,6 +322,11 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
             break;
         case Control::figures:
             if (of_run) run->second.figures->set(from.site, unpacked<Figures>(payload));
+            break;
+        case Control::team_ready:
+        case Control::team_refused:
+        case Control::rank_ended:
+            team_says(from.site, what, about.run, payload);
             break;
         case Control::log: {
             const auto line = "[" + member.node.name + "] " + trace::plain_text(text_of(payload), 4096);

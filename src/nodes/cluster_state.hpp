@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "nodes/cluster_team.hpp"
 #include "nodes/figures.hpp"
 #include "nodes/site.hpp"
 #include "penstock/cluster.hpp"
@@ -86,6 +87,8 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     /// Makes a run on all its nodes; nothing has begun. Throws.
     std::unique_ptr<streaming::RunState> make(streaming::Model& described, const RunOptions& options);
     void begin(streaming::RunState& run);
+    /// See nodes::run_team (cluster_team.cpp).
+    std::vector<TeamEnd> run_team(const TeamOrder& order, const std::function<bool()>& look);
 
     const ClusterOptions options;
     std::shared_ptr<Engine> engine;
@@ -99,7 +102,8 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     mutable std::condition_variable changed_something;
     std::map<wire::Site, Member> members;
     std::map<std::uint32_t, ClusterRun> cluster_runs;
-    std::uint32_t next_run = 1;
+    std::map<std::uint32_t, std::shared_ptr<ClusterTeam>> cluster_teams;
+    std::uint32_t next_run = 1;  ///< or team
     std::uint64_t replaced = 0;
     bool closing = false;
 
@@ -118,6 +122,8 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void tick() noexcept override;
     void take_over(wire::Site site, std::uint32_t run, const Over& over);
     void look_for_stall(ClusterRun& run);
+    void team_says(wire::Site site, Control what, std::uint32_t of_team, std::span<const std::byte> payload);
+    void team_loses(std::uint32_t of_team, ClusterTeam& team, wire::Site site, const std::string& how);
 
     void note_death(wire::Site site, std::uint32_t generation, const std::string& how);
     void say_to(const Member& member, Control what, const About& about, std::vector<std::byte> payload = {});

@@ -22,6 +22,9 @@ enum class Control : std::uint16_t {
     figures,                                                            ///< Figures
     log,                                                                ///< a line of what it printed
     unreachable,                                                        ///< a node, by this one
+    team_ready,                                                         ///< a team's ranks can begin here
+    team_refused,                                                       ///< they cannot: text
+    rank_ended,                                                         ///< RankEnded
     // program to agent
     peers,     ///< Peers
     part,      ///< of a run (part.hpp)
@@ -31,10 +34,15 @@ enum class Control : std::uint16_t {
     release,   ///< a run is over everywhere
     become,    ///< the agent is to be that node's: an invitation
     end,       ///< the agent is to end
+    team,      ///< ranks that are to run here: TeamPart
+    team_begin,
+    team_lost,       ///< a node of it has died
+    team_interrupt,  ///< the program does not want its ranks to go on
+    team_release,    ///< it is over everywhere
     last
 };
 
-/// Which run, or which site, a frame is about; in its head.
+/// Which run or team, or which site, a frame is about; in its head.
 struct About {
     std::uint32_t run = 0;
     std::uint32_t site = 0;
@@ -50,6 +58,13 @@ using LostBuffers =
     std::vector<std::tuple<std::string, std::int64_t, std::uint64_t, std::string, std::uint64_t, std::uint64_t>>;
 /// How a part ended: what a filter threw (text; empty: nothing), which filter, copy, firing; buffers lost.
 using Over = std::tuple<std::string, std::string, std::int64_t, std::uint64_t, LostBuffers>;
+
+/// Ranks; how long they wait for grants, in ns; whether they are pinned; nodes; a recipe of what they run.
+using TeamPart = std::tuple<std::int64_t, std::int64_t, bool,
+                            std::vector<std::tuple<std::uint32_t, std::uint32_t, std::string, std::int64_t>>,
+                            std::string, std::string, std::vector<std::byte>>;
+/// Rank, did it fail, was that a consequence, the text of the exception, what the program left.
+using RankEnded = std::tuple<std::int64_t, bool, bool, std::string, std::vector<std::byte>>;
 
 struct FilterFigures {
     std::uint64_t firings, failures, dropped, lost, made_again, waiting, held_back;

@@ -74,6 +74,9 @@ struct BuildHead {
     std::uint64_t on_any_input;
 };
 
+constexpr const char* no_build_id =
+    "the program was linked without a build-id, so an agent cannot know whether it is the same";
+
 std::optional<Recipe> recipe_of_build(const FilterKind& kind, std::string& why) {
     carried::Encoder arguments;
     FilterKind::Maker maker = nullptr;
@@ -86,7 +89,7 @@ std::optional<Recipe> recipe_of_build(const FilterKind& kind, std::string& why) 
     Search search{reinterpret_cast<std::uintptr_t>(maker), nullptr};
     dl_iterate_phdr(&look_at, &search);
     if (search.found.identity.empty()) {
-        why = "the program was linked without a build-id, so an agent cannot know whether it is the same";
+        why = no_build_id;
         return std::nullopt;
     }
     carried::Encoder bytes;
@@ -96,6 +99,20 @@ std::optional<Recipe> recipe_of_build(const FilterKind& kind, std::string& why) 
 }
 
 }  // namespace
+
+BuildPlace place_in_build(const void* address) {
+    Search search{reinterpret_cast<std::uintptr_t>(address), nullptr};
+    dl_iterate_phdr(&look_at, &search);
+    if (search.found.identity.empty()) throw UsageError(no_build_id);
+    return {search.found.identity, search.address - search.found.base};
+}
+
+const void* address_in_build(const std::string& identity, std::uint64_t offset) {
+    Search search{0, &identity};
+    dl_iterate_phdr(&look_at, &search);
+    if (search.found.identity.empty()) return nullptr;
+    return reinterpret_cast<const void*>(search.found.base + offset);
+}
 
 std::optional<Recipe> recipe_of(const FilterKind& kind, const std::string& type, const Components& components,
                                 std::string& why) {

@@ -20,6 +20,16 @@ struct Recipe {
     std::vector<std::byte> bytes;
 };
 
+/// Where something lies in the program, so that another process of the same build finds it.
+struct BuildPlace {
+    std::string identity{};  ///< of the object file
+    std::uint64_t offset = 0;
+};
+/// Throws UsageError where the program was linked without a build-id.
+BuildPlace place_in_build(const void* address);
+/// Null where this process has no such object file.
+const void* address_in_build(const std::string& identity, std::uint64_t offset);
+
 /// Nothing, with `why`, where it cannot be made anywhere else.
 std::optional<Recipe> recipe_of(const streaming::FilterKind& kind, const std::string& type,
                                 const Components& components, std::string& why);

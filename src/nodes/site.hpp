@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "nodes/messages.hpp"
+#include "store/far/far_team.hpp"
 
 namespace penstock::nodes {
 
@@ -18,12 +19,16 @@ class Site : public wire::Events {
     void enter(streaming::FarRun& run);
     /// It gets no more, and the wires have nothing of it.
     void leave(streaming::FarRun& run);
+    /// The same for a team.
+    void enter(const std::shared_ptr<team::FarTeam>& team);
+    void leave(team::FarTeam& team);
 
     // ---- whoever has the endpoint's turn ----
     std::map<std::uint32_t, streaming::FarRun*> runs;
+    std::map<std::uint32_t, std::shared_ptr<team::FarTeam>> teams;  ///< whose ranks run here
 
   protected:
-    /// A frame that is no run's.
+    /// A frame that is no run's and no team's.
     virtual void control(wire::Wire& from, Control what, const About& about, std::span<const std::byte> payload) = 0;
 
   private:
@@ -32,11 +37,14 @@ class Site : public wire::Events {
     void arrived(wire::Wire& wire, const wire::FrameHead& head, std::byte* payload) final;
     void abandoned(wire::Wire& wire, const wire::FrameHead& head, std::byte* payload) noexcept final;
     streaming::FarRun* run_of(const wire::FrameHead& head) const;
+    std::shared_ptr<team::FarTeam> team_of(const wire::FrameHead& head) const;
     static bool of_run(const wire::FrameHead& head) noexcept;
+    static bool of_team(const wire::FrameHead& head) noexcept;
 
     /// The frame that a wire reads: where its payload goes.
     struct Reading {
-        streaming::FarRun* run = nullptr;  ///< null: here
+        streaming::FarRun* run = nullptr;  ///< null: a team's, or here
+        std::shared_ptr<team::FarTeam> team{};
         std::vector<std::byte> bytes{};
         streaming::Block* orphan = nullptr;  ///< of a run that has left meanwhile
     };

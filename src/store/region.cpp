@@ -73,9 +73,40 @@ namespace team {
 
 RankMemory SharedWord::accepted(Rank me, int owner, std::string_view name, std::uint64_t kind,
                                 std::chrono::nanoseconds within) {
-    auto memory = me.accept(owner, name, kind, within);
+    auto memory = me.accept_anywhere(owner, name, kind, within);
     if (memory.size() != sizeof(FlagWord<>)) throw InvalidGrant(owner, std::string(name), "it is not one word");
     return memory;
+}
+
+bool SharedWord::published_over_nodes(std::uint64_t value) {
+    if (auto* const far = memory_.far()) {
+        far->publish(0, value);
+        return true;
+    }
+    me_.far()->release(Far::everybody);
+    return false;
+}
+
+Changed SharedWord::change_over_nodes(WordChange what, std::uint64_t value, std::uint64_t expected) const {
+    if (auto* const far = memory_.far()) return far->change(what, value, expected);
+    me_.far()->release(Far::everybody);
+    Changed changed{.before = expected, .written = true};
+    switch (what) {
+        case WordChange::exchange:
+            changed.before = word_->value.exchange(value, std::memory_order_acq_rel);
+            break;
+        case WordChange::add:
+            changed.before = word_->fetch_add(value);
+            break;
+        case WordChange::compare_exchange:
+            changed.written = word_->compare_exchange(changed.before, value);
+            break;
+        default:
+            changed.before = word_->seen();
+            return changed;
+    }
+    if (changed.written) tell();
+    return changed;
 }
 
 }  // namespace team

@@ -17,11 +17,28 @@ Barrier::Barrier(Rank me, std::string_view name) : me_(me) {
     for (std::size_t round = 0; round < count; ++round) new (own + round) BarrierCell<>;
     for (int round = 0; round < rounds; ++round) me.grant(own_, Cells::before(me.index(), round, me.size()));
     std::array<BarrierCell<>*, Cells::most_rounds> told{};
+    if (me.far() != nullptr) over_nodes_ = std::make_unique<BarrierCell<>[]>(count);
     for (int round = 0; round < rounds; ++round) {
-        told_.push_back(me.accept(Cells::behind(me.index(), round, me.size()), name, barrier_kind));
-        told[static_cast<std::size_t>(round)] = reinterpret_cast<BarrierCell<>*>(told_.back().data()) + round;
+        told_.push_back(me.accept_anywhere(Cells::behind(me.index(), round, me.size()), name, barrier_kind));
+        told[static_cast<std::size_t>(round)] = over_nodes_ != nullptr
+                                                    ? &over_nodes_[static_cast<std::size_t>(round)]
+                                                    : reinterpret_cast<BarrierCell<>*>(told_.back().data()) + round;
     }
     barrier_ = Cells(own, told, rounds);
+}
+
+void Barrier::tell_over_nodes(int round) const {
+    const auto at = static_cast<std::size_t>(round);
+    const auto& from = over_nodes_[at];
+    const RankMemory& memory = told_[at];
+    auto* const to = reinterpret_cast<BarrierCell<>*>(memory.data()) + round;
+    me_.far()->release(memory.owner());
+    to->lost.store(from.lost.load(std::memory_order_relaxed), std::memory_order_release);
+    to->arrived.store(from.arrived.load(std::memory_order_relaxed), std::memory_order_release);
+    auto* const far = memory.far();
+    if (far == nullptr) return;
+    if (to->lost.load(std::memory_order_relaxed) != 0) far->copy(0, 0, far->offset_of(&to->lost), sizeof to->lost);
+    else far->copy(0, 0, far->offset_of(&to->arrived));
 }
 
 int Barrier::hopeless(int round) const {

@@ -1,5 +1,7 @@
 #include "penstock/condition.hpp"
 
+#include "store/team/team.hpp"
+
 namespace penstock {
 namespace {
 
@@ -7,7 +9,8 @@ constexpr std::uint64_t condition_kind = 0x444e4f43;  // "COND"
 
 }  // namespace
 
-Condition::Condition(Rank me, std::string_view name) : me_(me), words_(me, name, condition_kind), turn_(me.index()) {}
+Condition::Condition(Rank me, std::string_view name)
+    : me_(team::on_one_node(me, "a Condition")), words_(me, name, condition_kind), turn_(me.index()) {}
 
 void Condition::wait(std::unique_lock<Mutex>& lock) {
     auto& own = words_[me_.index()].waiting;

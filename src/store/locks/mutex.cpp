@@ -1,5 +1,7 @@
 #include "penstock/mutex.hpp"
 
+#include "store/team/team.hpp"
+
 namespace penstock {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr int longest_pause = 7;     // 2 to this power breaths between two look
 
 }  // namespace
 
-Mutex::Mutex(Rank me, std::string_view name) : me_(me), parts_(me, name, mutex_kind) {
+Mutex::Mutex(Rank me, std::string_view name) : me_(team::on_one_node(me, "a Mutex")), parts_(me, name, mutex_kind) {
     for (int rank = 0; rank < me.size(); ++rank) nodes_.push_back(&parts_[rank].node);
     queue_ = QueueLock<>(&parts_[0].head, nodes_.data(), me.index(), me.size());
 }

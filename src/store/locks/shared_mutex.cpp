@@ -1,5 +1,7 @@
 #include "penstock/shared_mutex.hpp"
 
+#include "store/team/team.hpp"
+
 namespace penstock {
 namespace {
 
@@ -10,7 +12,8 @@ int rank_of(std::uint64_t ticket) { return static_cast<int>(ticket % team::most_
 }  // namespace
 
 SharedMutex::SharedMutex(Rank me, std::string_view name)
-    : me_(me), writers_(me, std::string(name) + ".writers"), parts_(me, name, shared_mutex_kind) {}
+    : me_(team::on_one_node(me, "a SharedMutex")), writers_(me, std::string(name) + ".writers"),
+      parts_(me, name, shared_mutex_kind) {}
 
 void SharedMutex::refuse_unless(Held expected, const char* action) const {
     if (held_ != expected) throw UsageError(std::string("this rank cannot ") + action);

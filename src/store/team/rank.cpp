@@ -8,11 +8,14 @@ namespace {
 
 std::string number(int value) { return std::to_string(value); }
 
+constexpr const char* death_advice =
+    "; what it had published stays, nothing more will come: give up, or go on without it";
+
 std::string describe_death(int rank, int pid, std::optional<int> exit_code, std::optional<int> signal) {
     std::string text = "rank " + number(rank) + ", process " + number(pid) + ", has died";
     if (signal) text += " of signal " + number(*signal);
     if (exit_code) text += " with exit code " + number(*exit_code) + " before the end of its function";
-    return text + "; what it had published stays, nothing more will come: give up, or go on without it";
+    return text + death_advice;
 }
 
 void check_name(std::string_view name) {
@@ -24,11 +27,23 @@ void check_name(std::string_view name) {
 }  // namespace
 
 std::string_view name(Substrate substrate) noexcept {
-    return substrate == Substrate::threads ? "threads" : "processes";
+    switch (substrate) {
+        case Substrate::threads:
+            return "threads";
+        case Substrate::processes:
+            return "processes";
+        default:
+            return "nodes";
+    }
 }
 
 RankDied::RankDied(int rank, int pid, std::optional<int> exit_code, std::optional<int> signal)
     : RankLost(rank, describe_death(rank, pid, exit_code, signal)), pid_(pid), exit_code_(exit_code), signal_(signal) {}
+
+RankDied::RankDied(int rank, int pid, std::string node, const std::string& how)
+    : RankLost(rank, "rank " + number(rank) + " on node '" + node + "', process " + number(pid) + ", has died" +
+                         (how.empty() ? "" : ": " + how) + death_advice),
+      pid_(pid), node_(std::move(node)) {}
 
 RankLeft::RankLeft(int rank, bool failed)
     : RankLost(rank, "rank " + number(rank) +
@@ -42,6 +57,13 @@ GrantMissing::GrantMissing(int owner, std::string name, std::chrono::nanoseconds
             std::to_string(waited.count() / 1'000'000) +
             " ms; check that one grants and the other accepts this name, or allow more time"),
       owner_(owner), name_(std::move(name)), waited_(waited) {}
+
+NotOverNodes::NotOverNodes(std::string what)
+    : UsageError(
+          what +
+          " needs ranks that share memory, but this team is spread over several nodes of a cluster; use regions, "
+          "flags, counters, barriers and messages, or a team on one node (SpmdOptions::nodes)"),
+      what_(std::move(what)) {}
 
 InvalidGrant::InvalidGrant(int owner, std::string name, const std::string& what)
     : Error("the memory '" + name + "' that rank " + number(owner) + " granted cannot be used: " + what), owner_(owner),
@@ -59,7 +81,7 @@ void register_fence(Seat& seat) noexcept {
 }
 
 bool fence_all(const Member& member) noexcept {
-    if (member.substrate == Substrate::threads) return waiting::process_wide_barrier();
+    if (member.substrate != Substrate::processes) return waiting::process_wide_barrier();
     for (int rank = 0; rank < member.size; ++rank) {
         const Seat& seat = member.seats[rank];
         if (seat.state.load(std::memory_order_acquire) == State::running &&
@@ -67,6 +89,11 @@ bool fence_all(const Member& member) noexcept {
             return false;
     }
     return waiting::barrier_over_processes();
+}
+
+Rank on_one_node(Rank me, const char* what) {
+    if (me.far() != nullptr) throw NotOverNodes(what);
+    return me;
 }
 
 }  // namespace team
@@ -146,6 +173,13 @@ void Rank::freeze(RankMemory& memory, std::chrono::nanoseconds within) const {
 RankMemory Rank::accept(int owner, std::string_view name, std::uint64_t kind, std::chrono::nanoseconds within,
                         std::uint64_t mask) const {
     check(owner);
+    if (elsewhere(owner)) throw NotOverNodes("memory '" + std::string(name) + "' that is mapped as it is");
+    return accept_anywhere(owner, name, kind, within, mask);
+}
+
+RankMemory Rank::accept_anywhere(int owner, std::string_view name, std::uint64_t kind, std::chrono::nanoseconds within,
+                                 std::uint64_t mask) const {
+    check(owner);
     check_name(name);
     if (within.count() == 0) within = member_->accept_within;
     const std::string key(name);
@@ -162,6 +196,7 @@ RankMemory Rank::accept(int owner, std::string_view name, std::uint64_t kind, st
 }
 
 std::vector<RankMemory> Rank::exchange(std::string_view name, std::size_t bytes, std::uint64_t kind) const {
+    if (member_->far != nullptr) throw NotOverNodes("memory '" + std::string(name) + "' that all ranks map");
     std::vector<RankMemory> all(static_cast<std::size_t>(size()));
     auto& own = all[static_cast<std::size_t>(index())];
     own = make(name, bytes, kind);
@@ -189,6 +224,7 @@ void Rank::throw_lost(int rank) const {
     const auto& seat = member_->seats[rank];
     const auto state = state_of(rank);
     if (state != team::State::dead) throw RankLeft(rank, state == team::State::failed);
+    if (elsewhere(rank)) throw RankDied(rank, seat.identity.pid, member_->far->node_of(rank), "its node is lost");
     throw team::rank_died(rank, seat.identity.pid, seat.exit_code.load(std::memory_order_relaxed),
                           seat.signal.load(std::memory_order_relaxed));
 }

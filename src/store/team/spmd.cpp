@@ -107,7 +107,15 @@ void run(int size, const Program& program, const SpmdOptions& options) {
         throw UsageError("a team has 1 to " + std::to_string(most_ranks) + " ranks, but " + std::to_string(size) +
                          " were asked for");
     if (options.accept_within.count() <= 0) throw UsageError("SpmdOptions::accept_within must be more than 0");
-    if (options.substrate == Substrate::threads) run_threads(size, program, options);
+    if (options.substrate == Substrate::nodes && options.cluster == nullptr)
+        throw UsageError("ranks on nodes need a cluster: say SpmdOptions::cluster");
+    if (options.cluster == nullptr && !options.nodes.empty())
+        throw UsageError(
+            "SpmdOptions::nodes names a group of nodes, but there is no cluster: say SpmdOptions::cluster");
+    if (options.cluster != nullptr && options.substrate == Substrate::processes)
+        throw UsageError("ranks are processes of this machine or run on a cluster, and both were asked for");
+    if (options.cluster != nullptr) run_on_nodes(size, program, options);
+    else if (options.substrate == Substrate::threads) run_threads(size, program, options);
     else run_processes(size, program, options);
 }
 

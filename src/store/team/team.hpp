@@ -70,6 +70,9 @@ Ending ending_of(const EndRecord& record);
 /// A negative exit code and signal 0 are not known.
 RankDied rank_died(int rank, int pid, int exit_code, int signal);
 
+/// The same rank; throws NotOverNodes where its team is spread over nodes. `what`: "a Mutex".
+Rank on_one_node(Rank me, const char* what);
+
 /// Lets this process's part in fence_all() be done from afar, and notes in its seat whether that is so.
 void register_fence(Seat& seat) noexcept;
 
@@ -87,5 +90,7 @@ void inherit(const StoreWays& ways);
 
 void run_threads(int size, const Program& program, const SpmdOptions& options);
 void run_processes(int size, const Program& program, const SpmdOptions& options);
+/// By the layer that has clusters (src/nodes/cluster_team.cpp).
+void run_on_nodes(int size, const Program& program, const SpmdOptions& options);
 
 }  // namespace penstock::team

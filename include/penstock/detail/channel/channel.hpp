@@ -105,6 +105,8 @@ class Producer {
     bool attached() const noexcept { return slots_ != nullptr; }
     std::uint64_t issued() const noexcept { return issued_; }
     std::uint64_t outstanding() const noexcept { return issued_ - completed_; }
+    /// The slot of the record that was published last.
+    std::uint32_t position() const noexcept { return position_; }
     /// What the consumer claimed to have completed when that was more than was issued; 0 while it has not.
     std::uint64_t claimed() const noexcept { return claimed_; }
     /// True when everything issued is known to be complete. Costs nothing: it looks at no shared line.
