@@ -34,6 +34,27 @@ inline Range share(const Rank& me, std::size_t count) noexcept {
     return {count * index / size, count * (index + 1) / size};
 }
 
+/// One rank's share of an application: makes its part, and takes the steps that all ranks take together. Returns the
+/// seconds of seconds_of_ranks().
+template <class Make>
+    requires Part<std::invoke_result_t<const Make&, Rank>>
+double seconds_of_rank(Rank me, int passes, const Make& make) {
+    auto part = make(me);
+    Barrier barrier{me, "pass"};
+    double seconds = 0;
+    for (int pass = 0; pass < passes; ++pass) {
+        part.prepare();
+        barrier.arrive_and_wait();
+        const auto start = std::chrono::steady_clock::now();
+        part.run();
+        barrier.arrive_and_wait();
+        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        part.collect();
+        barrier.arrive_and_wait();
+    }
+    return seconds;
+}
+
 /// Makes `make(rank)` in each rank (regions, grants), runs all parts together `passes` times, and returns the seconds
 /// from when all were ready in the last pass to when all had finished. Throws as spmd().
 template <class Make>
@@ -42,19 +63,8 @@ double seconds_of_ranks(const RankOptions& options, const Make& make) {
     SharedArray<double> seconds{1};
     spmd(options.ranks,
          [&](Rank me) {
-             auto part = make(me);
-             Barrier barrier{me, "pass"};
-             for (int pass = 0; pass < options.passes; ++pass) {
-                 part.prepare();
-                 barrier.arrive_and_wait();
-                 const auto start = std::chrono::steady_clock::now();
-                 part.run();
-                 barrier.arrive_and_wait();
-                 const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-                 if (me.index() == 0) seconds[0] = time.count();
-                 part.collect();
-                 barrier.arrive_and_wait();
-             }
+             const double time = seconds_of_rank(me, options.passes, make);
+             if (me.index() == 0) seconds[0] = time;
          },
          {.substrate = options.substrate});
     return seconds[0];

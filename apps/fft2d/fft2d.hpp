@@ -44,8 +44,9 @@ std::string_view name(Variant variant) noexcept;
 /// An image of n x n, and its transform: transposed, so `result` at (c, r) is the coefficient of row frequency r and
 /// column frequency c.
 struct Problem {
-    explicit Problem(std::size_t order, Transform rows = Transform::whole)
-        : n{order}, pitch{(parts(order, line) | 1) * line}, image{n * pitch}, result{n * pitch}, plan{n, rows} {}
+    explicit Problem(std::size_t order, Transform rows = Transform::whole, Planning planning = Planning::measured)
+        : n{order}, pitch{(parts(order, line) | 1) * line}, image{n * pitch}, result{n * pitch},
+          plan{n, rows, planning} {}
 
     static constexpr std::size_t line = 64 / sizeof(Complex);
 
@@ -78,6 +79,11 @@ Variant chosen(const Problem& problem, const RankOptions& options);
 /// The largest error of about `samples` coefficients against their definition in double precision, relative to the root
 /// of the mean square of all coefficients.
 double relative_error(const Problem& problem, std::span<const Complex> result, std::size_t samples);
+
+/// One rank's share, for ranks that share no memory (nodes of a cluster): each has the whole problem, made from the
+/// same numbers, and leaves its part of the result there. Only by variants without a global array. Throws UsageError
+/// for others; RankLost. The bits are those of serial() where all ranks have the same plan (Planning::estimated).
+void of_rank(Rank me, const Problem& problem, Variant variant, int passes = 2);
 
 /// The application for the gallery. Settings: rows (n, 256; columns are the same), seed. Input "image" (n x n,
 /// complex64). Arrays kept: "image", "result" (n x n, not transposed). Ranks are threads, as many as the machine has

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <numbers>
 #include <string>
 
@@ -19,9 +20,15 @@ fftwf_complex* words(const Complex* row) noexcept {
     return reinterpret_cast<fftwf_complex*>(const_cast<Complex*>(row));
 }
 
+/// Of FFTW's planner.
+std::mutex& planner() {
+    static std::mutex one;
+    return one;
+}
+
 }  // namespace
 
-Plan::Plan(std::size_t n, Transform rows) : n_{n} {
+Plan::Plan(std::size_t n, Transform rows, Planning planning) : n_{n} {
     if (n == 0 || n > static_cast<std::size_t>(std::numeric_limits<int>::max()))
         throw UsageError("fft2d: there is no transform of " + std::to_string(n) + " elements; ask for at least 1");
     const Buffer<Complex> from{n}, to{n};
@@ -38,14 +45,17 @@ Plan::Plan(std::size_t n, Transform rows) : n_{n} {
     }
     // Halves: the elements of even number, then those of odd number, two apart in the row and side by side behind it.
     const int parts = cosines_.empty() ? 1 : 2, part = size / parts;
+    const auto how = planning == Planning::measured ? FFTW_MEASURE : FFTW_ESTIMATE;
+    const std::lock_guard lock{planner()};
     apart_ = fftwf_plan_many_dft(1, &part, parts, words(from.data()), nullptr, parts, 1, words(to.data()), nullptr, 1,
-                                 part, FFTW_FORWARD, FFTW_MEASURE | FFTW_PRESERVE_INPUT);
-    in_place_ = fftwf_plan_dft_1d(size, words(to.data()), words(to.data()), FFTW_FORWARD, FFTW_MEASURE);
+                                 part, FFTW_FORWARD, how | FFTW_PRESERVE_INPUT);
+    in_place_ = fftwf_plan_dft_1d(size, words(to.data()), words(to.data()), FFTW_FORWARD, how);
     if (apart_ == nullptr || in_place_ == nullptr)
         throw UsageError("fft2d: FFTW has no plan for " + std::to_string(n) + " elements");
 }
 
 Plan::~Plan() {
+    const std::lock_guard lock{planner()};
     if (apart_ != nullptr) fftwf_destroy_plan(static_cast<fftwf_plan>(apart_));
     if (in_place_ != nullptr) fftwf_destroy_plan(static_cast<fftwf_plan>(in_place_));
 }

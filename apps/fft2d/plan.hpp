@@ -18,13 +18,19 @@ enum class Transform : std::uint8_t {
     halves,
 };
 
-/// Plans of FFTW for rows of n elements. Made by one thread at a time (FFTW's planner is not made for more); used by
-/// any, and by processes that were forked after it was made. All rows begin at lines of 64 bytes.
+/// How FFTW chooses among its algorithms, whose last bits differ.
+enum class Planning : std::uint8_t {
+    measured,   ///< by what is fastest here and now
+    estimated,  ///< without measuring: the same one in each process on such a processor
+};
+
+/// Plans of FFTW for rows of n elements. Made by any thread, one after the other (FFTW's planner is not made for more);
+/// used by any, and by processes that were forked after it was made. All rows begin at lines of 64 bytes.
 class Plan {
   public:
     /// `rows` says how rows are transformed that are kept; those in place are transformed whole. Throws UsageError for
-    /// n = 0, and for halves of an odd number. Costs milliseconds: FFTW measures what is fastest here.
-    explicit Plan(std::size_t n, Transform rows = Transform::whole);
+    /// n = 0, and for halves of an odd number. Costs milliseconds where it measures.
+    explicit Plan(std::size_t n, Transform rows = Transform::whole, Planning planning = Planning::measured);
     ~Plan();
     Plan(const Plan&) = delete;
     Plan& operator=(const Plan&) = delete;

@@ -279,6 +279,29 @@ Variant chosen(const Problem& problem, const RankOptions& options) {
     return choice.best();
 }
 
+void of_rank(Rank me, const Problem& problem, Variant variant, int passes) {
+    switch (variant) {
+        case Variant::bulk:
+        case Variant::pencils:
+        case Variant::dma_bulk:
+        case Variant::dma_pencils:
+            seconds_of_rank(me, passes, [&](Rank rank) {
+                return BulkPart{rank, problem, variant == Variant::pencils || variant == Variant::dma_pencils,
+                                variant == Variant::dma_bulk || variant == Variant::dma_pencils};
+            });
+            return;
+        case Variant::elements:
+            seconds_of_rank(me, passes, [&](Rank rank) { return ElementsPart{rank, problem}; });
+            return;
+        case Variant::push:
+            seconds_of_rank(me, passes, [&](Rank rank) { return PushPart{rank, problem}; });
+            return;
+        default:
+            throw UsageError("fft2d: the variant '" + std::string(name(variant)) +
+                             "' needs memory that all ranks share");
+    }
+}
+
 double parallel(const Problem& problem, Variant variant, const RankOptions& options) {
     StoreWays::here();  // measured here, once, and not by each rank
     switch (variant) {

@@ -57,6 +57,11 @@ void serial(std::span<const float> start, std::span<const float> source, std::sp
 /// for more ranks than points and, by `push_word`, for 2^32 sweeps and more in all passes; and as spmd().
 double parallel(const Problem& problem, std::size_t sweeps, Variant variant, const RankOptions& options);
 
+/// One rank's share, for ranks that share no memory (nodes of a cluster): each has the whole problem, made from the
+/// same numbers, and leaves its part of the result there. Only by variants without a global array. Throws UsageError
+/// for others; RankLost.
+void of_rank(Rank me, const Problem& problem, std::size_t sweeps, Variant variant, int passes = 2);
+
 /// The application for the gallery. Settings: columns (points, 57,344), rows (sweeps, 100), seed. Inputs "start" (n +
 /// 2, float32) and "source" (n, float32). Arrays kept: "start", "source", "result". Ranks are threads, as many as the
 /// machine has workers.

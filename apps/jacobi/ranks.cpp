@@ -236,6 +236,16 @@ class PushPart {
 
 }  // namespace
 
+void of_rank(Rank me, const Problem& problem, std::size_t sweeps, Variant variant, int passes) {
+    const auto by = [&]<class Way>() {
+        seconds_of_rank(me, passes, [&](Rank rank) { return PushPart<Way>{rank, problem, sweeps}; });
+    };
+    if (variant == Variant::push_barrier) by.template operator()<StoredEdges<false>>();
+    else if (variant == Variant::push) by.template operator()<StoredEdges<true>>();
+    else if (variant == Variant::push_word) by.template operator()<Words>();
+    else throw UsageError("jacobi: the variant '" + std::string(name(variant)) + "' needs memory that all ranks share");
+}
+
 double parallel(const Problem& problem, std::size_t sweeps, Variant variant, const RankOptions& options) {
     if (std::cmp_greater(options.ranks, problem.n))
         throw UsageError("jacobi: " + std::to_string(problem.n) + " points are too few for " +

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "apps/buffer.hpp"
@@ -216,6 +217,12 @@ void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> oth
         Table next = places({&counted, 1}, 0);
         kernels::radix::scatter(from, round, next, to.data());
     }
+}
+
+void of_rank(Rank me, const Problem& problem, Variant variant, int passes) {
+    if (variant != Variant::push && variant != Variant::push_lines)
+        throw UsageError("radix: the variant '" + std::string(name(variant)) + "' needs memory that all ranks share");
+    seconds_of_rank(me, passes, [&](Rank rank) { return PushPart{rank, problem, variant == Variant::push_lines}; });
 }
 
 double parallel(const Problem& problem, Variant variant, const RankOptions& options) {

@@ -57,6 +57,11 @@ void serial(std::span<const Key> keys, std::span<Key> sorted, std::span<Key> scr
 /// Sorts problem.keys into problem.sorted by ranks. Returns seconds. Throws as spmd().
 double parallel(const Problem& problem, Variant variant, const RankOptions& options);
 
+/// One rank's share, for ranks that share no memory (nodes of a cluster): each has the whole problem, made from the
+/// same numbers, and leaves its part of the result there. Only by variants without a global array. Throws UsageError
+/// for others; RankLost.
+void of_rank(Rank me, const Problem& problem, Variant variant, int passes = 2);
+
 /// The application for the gallery. Settings: columns (keys, 2^20), seed. Input "keys" (n, uint32). Arrays kept:
 /// "keys", "result". Ranks are threads, as many as the machine has workers.
 RunResult run(Machine& machine, const Settings& settings, const Progress& progress);

@@ -304,9 +304,21 @@ TEST(RanksOverNodes, leave_their_neighbours_elements_alone) {
         over(cluster));
 }
 
-/// 0 stores at `last`, tells 1, who tells `last`, directly or through others.
+/// This process stands still for a while; what comes meanwhile waits at its wires, and then comes in any order of them.
+void stand_still() {
+    const int here = getpid();
+    if (fork() == 0) {
+        usleep(60'000);
+        kill(here, SIGCONT);
+        _exit(0);
+    }
+    kill(here, SIGSTOP);
+}
+
+/// In each round 0 stores at `last`, which stands still meanwhile, and tells 1, who tells `last`, directly or through
+/// others.
 void through_others(Rank me) {
-    constexpr std::size_t size = 100'000;
+    constexpr std::size_t size = 1'000'000;  // more than waits at a wire
     const int last = me.size() - 1;
     std::optional<Region<std::uint32_t>> region;
     std::optional<Remote<std::uint32_t>> remote;
@@ -318,22 +330,25 @@ void through_others(Rank me) {
     }
     if (me.index() == 0) remote.emplace(Remote<std::uint32_t>::accept(me, last, "region"));
     auto next = RemoteCounter::accept(me, (me.index() + 1) % me.size(), "counter");
-    const std::vector<std::uint32_t> empty(size);
     std::vector<std::uint32_t> values(size);
-    for (std::uint32_t round = 1; round <= 60; ++round) {
+    for (std::uint32_t round = 1; round <= 6; ++round) {
+        if (me.index() == last) {
+            next.store(round);
+            stand_still();
+        }
+        mine.wait_until(round);
         if (me.index() == 0) {
+            std::this_thread::sleep_for(20ms);
             std::ranges::fill(values, round);
             remote->store(0, values);
             (*remote)[size / 2] = round + 1'000;
+        }
+        if (me.index() != last) {
             next.store(round);
-            mine.wait_until(round);
             continue;
         }
-        mine.wait_until(round);
-        if (region)
-            for (std::size_t i = 0; i < size; ++i)
-                expect((*region)[i] == (i == size / 2 ? round + 1'000 : round), "the word came before the stores");
-        next.store(round);
+        for (std::size_t i = 0; i < size; ++i)
+            expect((*region)[i] == (i == size / 2 ? round + 1'000 : round), "the word came before the stores");
     }
 }
 
@@ -354,36 +369,34 @@ TEST(RanksOverNodes, see_stores_through_the_answer_to_a_question) {
     spmd(
         3,
         [](Rank me) {  // 0 stores at 2 and raises its own counter; 1 asks for that, and tells 2
-            constexpr std::size_t size = 100'000;
+            constexpr std::size_t size = 1'000'000;
             Counter counter(me, "counter");
-            if (me.index() == 0) counter.grant(1), counter.grant(2);
-            if (me.index() == 2) counter.grant(1), counter.grant(0);
-            std::optional<Region<std::uint32_t>> region;
-            if (me.index() == 2) region.emplace(me, "region", size), region->grant(0);
-            std::vector<std::uint32_t> values(size);
-            if (me.index() == 0) {
-                auto remote = Remote<std::uint32_t>::accept(me, 2, "region");
-                auto last = RemoteCounter::accept(me, 2, "counter");
-                for (std::uint32_t round = 1; round <= 40; ++round) {
-                    std::ranges::fill(values, round);
-                    remote.store(0, values);
-                    counter.store(round);
-                    while (last.load() < 2 * round) std::this_thread::sleep_for(100us);
+            if (me.index() != 1) counter.grant(1), counter.grant(2 - me.index());
+            if (me.index() == 2) {
+                Region<std::uint32_t> region(me, "region", size);
+                region.grant(0);
+                auto first = RemoteCounter::accept(me, 0, "counter");
+                for (std::uint32_t round = 1; round <= 6; ++round) {
+                    first.store(2 * round - 1);
+                    stand_still();
+                    counter.wait_until(round);
+                    expect(std::ranges::all_of(region, [&](auto each) { return each == round; }),
+                           "the answer came before the stores");
                 }
             } else if (me.index() == 1) {
                 auto first = RemoteCounter::accept(me, 0, "counter");
                 auto last = RemoteCounter::accept(me, 2, "counter");
-                for (std::uint32_t round = 1; round <= 40; ++round) {
-                    while (first.load() < round) {
-                    }
-                    last.store(2 * round - 1);
-                    while (last.load() < 2 * round) std::this_thread::sleep_for(100us);
+                for (std::uint32_t round = 1; round <= 6; ++round) {
+                    while (first.load() < 2 * round) expect(!me.gone(0) && !me.gone(2), "somebody has failed");
+                    last.store(round);
                 }
             } else {
-                for (std::uint32_t round = 1; round <= 40; ++round) {
+                auto remote = Remote<std::uint32_t>::accept(me, 2, "region");
+                auto last = RemoteCounter::accept(me, 2, "counter");
+                for (std::uint32_t round = 1; round <= 6; ++round) {
                     counter.wait_until(2 * round - 1);
-                    expect(std::ranges::all_of(region->elements(), [&](auto each) { return each == round; }),
-                           "the answer came before the stores");
+                    std::this_thread::sleep_for(20ms);
+                    remote.fill(0, size, round);
                     counter.store(2 * round);
                 }
             }
@@ -424,14 +437,14 @@ TEST(RanksOverNodes, change_words_of_other_nodes) {
                     expect(i == 0 || before > sum, "a counter went back");
                     sum = before;
                 }
-                while (counter.load() < 1'200) std::this_thread::sleep_for(100us);
+                while (counter.load() < 1'200) expect(!me.gone(0), "somebody has failed");
                 first = !remote.test_and_set();
                 expect(first || remote.is_set(), "a flag");
                 barrier.arrive_and_wait();
                 barrier.arrive_and_wait();
                 expect(!remote.is_set(), "a flag that was cleared");
                 if (me.index() == 5) counter.store(1);
-                while (counter.load() >= 1'200) std::this_thread::sleep_for(100us);
+                while (counter.load() >= 1'200) expect(!me.gone(0), "somebody has failed");
                 for (;;) {  // one after the other
                     auto expected = static_cast<std::uint64_t>(me.index());
                     if (counter.compare_exchange(expected, static_cast<std::uint64_t>(me.index()) + 1)) break;

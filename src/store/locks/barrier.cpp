@@ -45,7 +45,9 @@ int Barrier::hopeless(int round) const {
     // Only the teller of this round can be missed here: whoever else is gone had told its own ranks before, or they
     // give up and say so, from one to the next.
     const int teller = Cells::before(me_.index(), round, me_.size());
-    return me_.gone(teller) ? teller : barrier_.heard_of_loss();
+    const bool gone = me_.gone(teller);
+    if (const int lost = barrier_.heard_of_loss(); lost >= 0) return lost;  // for which the teller may have left
+    return gone ? teller : -1;
 }
 
 }  // namespace penstock

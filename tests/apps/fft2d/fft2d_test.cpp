@@ -120,4 +120,24 @@ TEST_P(Fft2dRanks, choose_push_or_pull_once_and_for_all) {
 
 INSTANTIATE_FOR_BOTH_SUBSTRATES(Fft2dRanks);
 
+void transform_as_one_thread(penstock::Rank me) {
+    Problem problem(96, Transform::whole, fft2d::Planning::estimated);
+    fft2d::generate(problem, 5);
+    const auto right = by_one(problem);
+    const auto mine =
+        fft2d::Layout{problem.n, static_cast<std::size_t>(me.size())}.of(static_cast<std::size_t>(me.index()));
+    for (const auto variant :
+         {Variant::bulk, Variant::pencils, Variant::dma_bulk, Variant::dma_pencils, Variant::elements, Variant::push}) {
+        std::ranges::fill(problem.result.span(), Complex{});
+        fft2d::of_rank(me, problem, variant);
+        for (auto row = mine.begin; row < mine.end; ++row)
+            for (std::size_t column = 0; column < problem.n; ++column)
+                app_tests::expect_in_rank(
+                    problem.result[row * problem.pitch + column] == right[row * problem.pitch + column],
+                    "coefficient " + std::to_string(row) + ", " + std::to_string(column));
+    }
+}
+
+TEST_OVER_NODES(Fft2dNodes, 4, &transform_as_one_thread)
+
 }  // namespace

@@ -95,4 +95,20 @@ TEST_P(JacobiRanks, refuse_to_push_more_sweeps_than_half_a_word_counts) {
 
 INSTANTIATE_FOR_BOTH_SUBSTRATES(JacobiRanks);
 
+void sweep_as_one_thread(penstock::Rank me) {
+    constexpr std::size_t n = 1'001, sweeps = 60;
+    Problem problem(n);
+    jacobi::generate(problem, 5);
+    const auto right = by_one(problem, sweeps);
+    const auto mine = penstock::apps::share(me, n);
+    for (const auto variant : {Variant::push_barrier, Variant::push, Variant::push_word}) {
+        std::ranges::fill(problem.result.span(), 1e9f);
+        jacobi::of_rank(me, problem, sweeps, variant);
+        for (auto i = mine.begin + 1; i <= mine.end; ++i)
+            app_tests::expect_in_rank(problem.result[i] == right[i], "point " + std::to_string(i));
+    }
+}
+
+TEST_OVER_NODES(JacobiNodes, 4, &sweep_as_one_thread)
+
 }  // namespace

@@ -132,4 +132,27 @@ TEST_P(RadixRanks, have_nothing_to_do_where_there_are_more_of_them_than_lines) {
 
 INSTANTIATE_FOR_BOTH_SUBSTRATES(RadixRanks);
 
+void sort_as_one_thread(penstock::Rank me) {
+    for (const std::size_t n : {100, 50'000}) {
+        Problem problem(n);
+        radix::generate(problem.keys.span(), 5);
+        const auto right = sorted(problem.keys.span());
+        const auto lines = (n + kernel::line - 1) / kernel::line, ranks = static_cast<std::size_t>(me.size());
+        const auto each = (lines + ranks - 1) / ranks * kernel::line, index = static_cast<std::size_t>(me.index());
+        for (const auto variant : {Variant::push, Variant::push_lines}) {
+            std::ranges::fill(problem.sorted.span(), Key{7});
+            radix::of_rank(me, problem, variant);
+            for (auto i = std::min(n, index * each); i < std::min(n, (index + 1) * each); ++i)
+                app_tests::expect_in_rank(problem.sorted[i] == right[i], "key " + std::to_string(i));
+        }
+    }
+    try {
+        radix::of_rank(me, Problem(10), Variant::shared);
+        app_tests::expect_in_rank(false, "it needs shared memory");
+    } catch (const penstock::UsageError&) {
+    }
+}
+
+TEST_OVER_NODES(RadixNodes, 4, &sort_as_one_thread)
+
 }  // namespace

@@ -1,0 +1,10 @@
+// The tests of applications start themselves as the agents of clusters.
+#include <gtest/gtest.h>
+
+#include "penstock/cluster.hpp"
+
+int main(int count, char** arguments) {
+    penstock::become_agent();
+    testing::InitGoogleTest(&count, arguments);
+    return RUN_ALL_TESTS();
+}
