@@ -55,7 +55,7 @@ __all__ = [
     "Event", "Executor", "Filter", "FilterFailed", "Flag", "GrantMissing", "Graph", "GraphError", "Handle", "HostMissing", "In", "InOut",
     "InvalidGrant", "InvalidMessage", "JoinRefused", "LibraryRefused", "Machine", "MachineGone", "MembersMissing", "Membership",
     "MessageTooLong", "Messenger", "MessengerClosed", "Multicast", "Mutex", "NestingTooDeep", "NoPlacement", "NoSuchRank", "Node", "NodeDied",
-    "Nodes", "OpenSslMissing", "Out",
+    "Nodes", "NotOverNodes", "OpenSslMissing", "Out",
     "OutOfBounds", "PmixMissing", "Port", "PredecessorFailed", "QueueFull", "Rank", "RankDied", "RankEnded", "RankFailed", "RankLeft",
     "RankLost", "Reader", "Recording", "Region", "Remote", "RemoteCounter", "RemoteException", "RemoteFlag", "Request",
     "Resident", "Run", "RunEnded", "Setting", "SettingError", "SharedMutex", "Snapshot", "StateLost", "Status", "StreamFull",

@@ -197,11 +197,16 @@ class RankLost(Error):
 
 
 class RankDied(RankLost):
-    """The process of a rank ended without a word."""
+    """The process of a rank ended without a word, or its node is lost."""
 
+    node: str = ""  # of a cluster; empty without one
     pid: int = 0  # its process
     exit_code: int | None = None  # how it ended; None where that is not how, or not known
     signal: int | None = None  # the same
+
+
+class NotOverNodes(UsageError):
+    """Asked for was what only ranks of one machine can share (a Mutex), and the team is spread over several nodes."""
 
 
 class RankLeft(RankLost):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from multiprocessing import Pipe, connection, spawn
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import cloudpickle
 
@@ -106,7 +106,7 @@ def run(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], acc
                 giver.join()
             for worker in workers:
                 worker.close()
-    conclude(workers)
+    conclude(workers, death_of)
     return [unpickled(worker) for worker in workers]
 
 
@@ -115,7 +115,7 @@ def pickled_job(function: Callable[..., Any], arguments: tuple[Any, ...]) -> byt
         return cloudpickle.dumps((function, arguments))
     except Exception as error:
         raise UsageError(
-            f"{function!r} or its arguments cannot be sent to worker processes: {error}; give the ranks what they can make such a thing "
+            f"{function!r} or its arguments cannot be sent to other processes: {error}; give the ranks what they can make such a thing "
             "from, and let them make it themselves"
         ) from error
 
@@ -155,13 +155,24 @@ def interrupt(workers: list[Worker]) -> None:
             worker.process.wait(max(0.0, deadline - time.monotonic()))
 
 
-def conclude(workers: list[Worker]) -> None:
+class Ended(Protocol):
+    """A rank in another process, when it has ended; without an `end` it has died."""
+
+    rank: int
+    end: End | None
+    order: int
+
+
+EndedRank = TypeVar("EndedRank", bound=Ended)
+
+
+def conclude(workers: list[EndedRank], death_of: Callable[[EndedRank], RankDied]) -> None:
     """Raises what the ends amount to: a death before a failure, a cause before its consequences, the first before later ones."""
     bad = [worker for worker in workers if worker.end is None or worker.end.failed]
     if not bad:
         return
 
-    def weight(worker: Worker) -> tuple[bool, bool, int]:
+    def weight(worker: EndedRank) -> tuple[bool, bool, int]:
         return worker.end is not None, worker.end is not None and worker.end.consequence, worker.order or len(workers) + 1
 
     first = min(bad, key=weight)
@@ -191,7 +202,7 @@ def cause_of(end: End) -> BaseException:
     return cause if isinstance(cause, BaseException) else Error(end.text)
 
 
-def unpickled(worker: Worker) -> Any:
+def unpickled(worker: Ended) -> Any:
     try:
         return pickle.loads(worker.end.value)  # noqa: S301 - from a process that was started here
     except Exception as error:

@@ -129,7 +129,7 @@ std::vector<ErrorClass>& error_classes() {
         error_class<NoPlacement>("bound", &bound_of_placement, "least", &NoPlacement::least),
         error_class<NodeDied>("node", &NodeDied::node, "filters", &NodeDied::filters, "buffers", &NodeDied::buffers),
         error_class<RankDied>("rank", &RankLost::rank, "pid", &RankDied::pid, "exit_code", &RankDied::exit_code,
-                              "signal", &RankDied::signal),
+                              "signal", &RankDied::signal, "node", &RankDied::node),
         error_class<RankLeft>("rank", &RankLost::rank, "failed", &RankLeft::failed),
         error_class<MessengerClosed>("rank", &RankLost::rank),
         error_class<RankLost>("rank", &RankLost::rank),
@@ -158,7 +158,7 @@ std::vector<ErrorClass>& error_classes() {
         error_class<LibraryRefused>("path", &LibraryRefused::path, "reason", &library_reason),
         &plain_error<OpenSslMissing, PmixMissing, WorkersLost, RankEnded, ElementError, UnreadableRemote, StreamStalled,
                      StreamFull, RunEnded, BufferOverrun, TaskCancelled, QueueFull, NestingTooDeep, WouldDeadlock,
-                     MachineGone, BodyError, UsageError, Error>,
+                     MachineGone, BodyError, NotOverNodes, UsageError, Error>,
     };
     return classes;
 }

@@ -31,5 +31,6 @@ NB_MODULE(_core, module) {
     bind_stream_end(module);
     bind_stream_graph(module);
     bind_cluster(module);
+    bind_node_team(module);
     bind_stream_run(module);
 }

@@ -145,8 +145,9 @@ void bind_rank(nb::module_& module) {
         .def_prop_ro("size", used<PythonRank, &Rank::size>(), "How many ranks the team has.")
         .def_prop_ro(
             "substrate", [](const PythonRank& self) { return std::string(name(self.use().substrate())); },
-            nb::sig("def substrate(self) -> Literal['threads', 'processes']"),
-            "What ranks are: 'threads' or 'processes'.")
+            nb::sig("def substrate(self) -> Literal['threads', 'processes', 'nodes']"),
+            "What ranks are: 'threads', 'processes', or threads on the 'nodes' of a cluster.")
+        .def("elsewhere", used<PythonRank, &Rank::elsewhere>(), nb::arg("rank"), "Is this rank on another node?")
         .def("dead", used<PythonRank, &Rank::dead>(), nb::arg("rank"),
              "Has the process of this rank died? Costs one load.")
         .def("failed", used<PythonRank, &Rank::failed>(), nb::arg("rank"),

@@ -44,7 +44,15 @@ struct PythonRemote : Mapped {
         return *this;
     }
     bool own() const { return memory->owner() == session->check().index(); }
-    void store(const nb::object& part, nb::object value) const { store_into(part, std::move(value), way, own()); }
+    void store(const nb::object& part, nb::object value) const {
+        store_into(part, std::move(value), way, own());
+        if (memory->far() == nullptr) return;
+        const auto rows = rows_of(part);  // of the shadow
+        session->wait([&](const Rank&) {
+            for (const auto& row : rows)
+                memory->far()->store(memory->far()->offset_of(row.data()), row.data(), row.size());
+        });
+    }
 };
 
 struct PythonMulticast {
@@ -76,8 +84,8 @@ PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& n
         memory = *left;
         unclaimed.erase(left);
     } else {
-        memory = std::make_shared<RankMemory>(
-            me.session->wait([&](const Rank& rank) { return rank.accept(owner, name, family, limit, family_only); }));
+        memory = std::make_shared<RankMemory>(me.session->wait(
+            [&](const Rank& rank) { return rank.accept_anywhere(owner, name, family, limit, family_only); }));
     }
     const auto item = static_cast<std::uint32_t>(memory->kind());
     if (item == 0 || memory->size() % item != 0)
@@ -94,7 +102,7 @@ PythonRemote accept_remote(const PythonRank& me, int owner, const std::string& n
 
 void assign(const PythonRemote& self, nb::handle key, nb::object value) {
     self.use();
-    if (PyLong_CheckExact(key.ptr()) && !self.way) {
+    if (PyLong_CheckExact(key.ptr()) && !self.way && self.memory->far() == nullptr) {
         // One element of a vector, which NumPy stores soonest; anything else is found out below.
         if (nb::len(self.shape) == 1 && PyObject_SetItem(self.array.ptr(), key.ptr(), value.ptr()) == 0) return;
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_IndexError)) throw nb::python_error();
@@ -118,10 +126,10 @@ void publish(const PythonRemote& self, nb::handle flag, std::optional<std::uint6
     self.use();
     if (nb::isinstance<PythonRemoteCounter>(flag)) {
         if (!value) throw UsageError("a counter is published with a value: remote.publish(counter, 5)");
-        nb::cast<PythonRemoteCounter&>(flag).use().store(*value);
+        nb::cast<PythonRemoteCounter&>(flag).call([&](RemoteCounter& counter) { counter.store(*value); });
     } else if (nb::isinstance<PythonRemoteFlag>(flag)) {
         if (value) throw UsageError("a flag has no value: remote.publish(flag)");
-        nb::cast<PythonRemoteFlag&>(flag).use().set();
+        nb::cast<PythonRemoteFlag&>(flag).call([](RemoteFlag& raised) { raised.set(); });
     } else {
         throw UsageError("a remote publishes a RemoteFlag or a RemoteCounter");
     }
@@ -240,7 +248,7 @@ void bind_remote(nb::module_& module) {
             [](const PythonMulticast&, const nb::iterable& flags) {
                 for (nb::handle flag : flags) {
                     if (!nb::isinstance<PythonRemoteFlag>(flag)) throw UsageError("a multicast publishes RemoteFlags");
-                    nb::cast<PythonRemoteFlag&>(flag).use().set();
+                    nb::cast<PythonRemoteFlag&>(flag).call([](RemoteFlag& raised) { raised.set(); });
                 }
             },
             nb::arg("flags"), nb::sig("def publish(self, flags: Iterable[RemoteFlag]) -> None"),

@@ -16,6 +16,9 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
 /// rest as NumPy stores them. `own`: the memory is this rank's own, from which `value` may be taken.
 void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own);
 
+/// The bytes of a part of a window, in rows one behind the other as far as they lie so.
+std::vector<std::span<const std::byte>> rows_of(const nb::object& part);
+
 /// A flag or counter, with the session that says whether it may be used.
 template <class Word>
 struct PythonWord {
@@ -25,6 +28,13 @@ struct PythonWord {
     Word& use() {
         session->check();
         return word;
+    }
+    /// Calls `action(word)`; over nodes, where it may have to wait, without the interpreter's lock.
+    template <class Action>
+    auto call(Action&& action) {
+        if (session->check().far() == nullptr) [[likely]]
+            return action(word);
+        return session->wait([&](const Rank&) { return action(word); });
     }
 };
 

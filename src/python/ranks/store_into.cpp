@@ -83,6 +83,31 @@ void store_rows(const Strided& target, const Strided& source, StoreWay way, std:
 
 }  // namespace
 
+namespace {
+
+void add_rows(const Strided& part, std::size_t d, const std::byte* at, std::vector<std::span<const std::byte>>& rows) {
+    if (d + 1 < part.dimensions()) {
+        for (std::size_t i = 0; i < part.shape[d]; ++i, at += part.strides[d]) add_rows(part, d + 1, at, rows);
+        return;
+    }
+    if (part.rows_contiguous()) {
+        if (part.row_bytes() != 0) rows.emplace_back(at, part.row_bytes());
+        return;
+    }
+    for (std::size_t i = 0; i < part.shape[d]; ++i, at += part.strides[d]) rows.emplace_back(at, part.item);
+}
+
+}  // namespace
+
+std::vector<std::span<const std::byte>> rows_of(const nb::object& part) {
+    std::vector<std::span<const std::byte>> rows;
+    if (nb::cast<std::size_t>(part.attr("nbytes")) == 0) return rows;
+    Strided whole(part);
+    while (whole.dimensions() > 1 && whole.rows_contiguous() && whole.rows_follow_one_another()) whole.join_rows();
+    add_rows(whole, 0, whole.data, rows);
+    return rows;
+}
+
 nb::object part_of(const nb::object& window, nb::handle key, const std::string& region) {
     const bool several = PyTuple_Check(key.ptr());
     bool has_ellipsis = false, has_field = false;

@@ -78,26 +78,34 @@ void bind_operations(nb::class_<PythonWord<Word>>& word) {
             "owner", [](const T& self) { return self.word.owner(); }, "The rank that waits for it.")
         .def_prop_ro("name", [](const T& self) { return self.word.name(); }, "What it was granted as.");
     if constexpr (requires { &Word::is_set; }) {
-        word.def("is_set", used<T, &Word::is_set>(),
-                 "Is it set? What its setter had stored before is visible after True.")
-            .def("set", used<T, &Word::set>(),
-                 "Sets it: publishes all that this rank has stored so far, and wakes the owner.")
-            .def("clear", used<T, &Word::clear>(), "Makes it unset.")
-            .def("test_and_set", used<T, &Word::test_and_set>(), "Sets it. True when it was set before.");
+        word.def(
+                "is_set", [](T& self) { return self.call(std::mem_fn(&Word::is_set)); },
+                "Is it set? What its setter had stored before is visible after True.")
+            .def(
+                "set", [](T& self) { return self.call(std::mem_fn(&Word::set)); },
+                "Sets it: publishes all that this rank has stored so far, and wakes the owner.")
+            .def(
+                "clear", [](T& self) { return self.call(std::mem_fn(&Word::clear)); }, "Makes it unset.")
+            .def(
+                "test_and_set", [](T& self) { return self.call(std::mem_fn(&Word::test_and_set)); },
+                "Sets it. True when it was set before.");
     } else {
-        word.def("load", used<T, &Word::load>(), "Its value, 0 to 2**64-1.")
-            .def("store", used<T, &Word::store>(), nb::arg("value"),
-                 "Gives it this value: publishes all that this rank has stored so far, and wakes the owner.")
+        word.def(
+                "load", [](T& self) { return self.call(std::mem_fn(&Word::load)); }, "Its value, 0 to 2**64-1.")
+            .def(
+                "store", [](T& self, std::uint64_t value) { self.call([&](Word& own) { own.store(value); }); },
+                nb::arg("value"),
+                "Gives it this value: publishes all that this rank has stored so far, and wakes the owner.")
             .def(
                 "fetch_add",
                 [](T& self, std::int64_t difference) {
-                    return self.use().fetch_add(static_cast<std::uint64_t>(difference));
+                    return self.call([&](Word& own) { return own.fetch_add(static_cast<std::uint64_t>(difference)); });
                 },
                 nb::arg("difference"), "Adds, modulo 2**64, and returns the value before. Publishes as store() does.")
             .def(
                 "compare_exchange",
                 [](T& self, std::uint64_t expected, std::uint64_t desired) {
-                    const bool written = self.use().compare_exchange(expected, desired);
+                    const bool written = self.call([&](Word& own) { return own.compare_exchange(expected, desired); });
                     return std::pair(written, expected);
                 },
                 nb::arg("expected"), nb::arg("desired"),

@@ -82,7 +82,7 @@ class StreamEnd {
     RawBuffer made(const std::vector<std::size_t>& extents) const {
         const nb::gil_scoped_release release;
         auto* const block = streaming::program_make(*ports_->output, bytes_of(extents, ports_->element->type.size));
-        set_extents(*block, extents);
+        penstock::set_extents(*block, extents);
         return RawBuffer(block);
     }
 

@@ -56,6 +56,7 @@ nb::dict split_of(const Graph& graph, nb::handle cluster);
 /// What penstock.Assignment is made of. `options`: of PlaceOptions.
 nb::dict placed_on(const GraphBuilder& graph, nb::handle cluster, const std::string& profile, const nb::dict& options);
 void bind_cluster(nb::module_& module);
+void bind_node_team(nb::module_& module);
 void bind_stream_end(nb::module_& module);
 void bind_stream_graph(nb::module_& module);
 void bind_stream_run(nb::module_& module);
