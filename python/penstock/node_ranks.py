@@ -42,7 +42,7 @@ def run(
     cluster: "Cluster", size: int, function: Callable[..., Any], arguments: tuple[Any, ...], accept_within: float, pin: bool, nodes: str | None
 ) -> list[Any]:
     """What spmd does with a cluster."""
-    job = pickled_job(function, arguments)
+    job = pickled_job(function, arguments, "the nodes of a cluster")
     ranks = [NodeRank(*end) for end in _core.run_team(cluster._cluster, size, nodes or "", python_version(), job, accept_within, pin)]  # noqa: SLF001
     conclude(ranks, NodeRank.death)
     return [unpickled(rank) for rank in ranks]

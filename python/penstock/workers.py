@@ -110,12 +110,12 @@ def run(size: int, function: Callable[..., Any], arguments: tuple[Any, ...], acc
     return [unpickled(worker) for worker in workers]
 
 
-def pickled_job(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+def pickled_job(function: Callable[..., Any], arguments: tuple[Any, ...], whereto: str = "worker processes") -> bytes:
     try:
         return cloudpickle.dumps((function, arguments))
     except Exception as error:
         raise UsageError(
-            f"{function!r} or its arguments cannot be sent to other processes: {error}; give the ranks what they can make such a thing "
+            f"{function!r} or its arguments cannot be sent to {whereto}: {error}; give the ranks what they can make such a thing "
             "from, and let them make it themselves"
         ) from error
 

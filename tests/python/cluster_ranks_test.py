@@ -146,7 +146,7 @@ def test_what_cannot_be_is_refused_by_name(cluster):
         ps.spmd(2, lambda me: None, cluster=cluster, substrate="processes")
     with pytest.raises(ps.UsageError, match="1 to 256"):
         ps.spmd(0, lambda me: None, cluster=cluster)
-    with pytest.raises(ps.UsageError, match="cannot be sent"):
+    with pytest.raises(ps.UsageError, match="cannot be sent to the nodes"):
         ps.spmd(2, lambda me, lock: None, threading.Lock(), cluster=cluster)
 
     def locks(me):
