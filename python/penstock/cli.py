@@ -84,6 +84,9 @@ def agent(
     import importlib
     import sys
 
+    import cloudpickle  # noqa: F401 - now: a spare that takes a node's place is waited for
+    import numpy as np  # noqa: F401
+
     from penstock.cluster import INVITATION
 
     invitation = os.environ.pop(INVITATION, None)

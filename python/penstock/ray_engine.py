@@ -23,8 +23,14 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-class _Agent:
-    """What an actor does: one agent's life."""
+class PenstockAgent:
+    """What an actor does: one agent's life. Ray shows its class, and its name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:  # Ray puts it before what the actor prints, and shows it
+        return self._name
 
     def live(self, variable: str, invitation: str) -> str:
         process = subprocess.Popen(  # noqa: S603 - this interpreter
@@ -63,7 +69,7 @@ class RayEngine:
         if node["resources"]:
             needs["resources"] = dict(node["resources"])
         name = f"penstock {node['name']} {node['generation']} {os.getpid()}"
-        actor = self._ray.remote(_Agent).options(name=name, **needs).remote()
+        actor = self._ray.remote(PenstockAgent).options(name=name, **needs).remote(name)
         ended = actor.live.remote(self._variable, invitation)
         key = node["site"], node["generation"]
         with self._lock:

@@ -139,7 +139,8 @@ class Agent final : public Site {
                 for (const auto& [number, run] : runs) {
                     SeenOrders seen;
                     for (auto& each : run->lose(about.site)) seen.emplace_back(each.stream, std::move(each.orders));
-                    say(*program_, Control::fenced, {.run = number, .site = about.site}, packed(seen));
+                    say(*program_, Control::fenced, {.run = number, .site = about.site, .generation = about.generation},
+                        packed(seen));
                 }
                 break;
             case Control::replaced:

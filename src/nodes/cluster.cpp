@@ -292,10 +292,14 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
     if (found == members.end() || found->second.node.generation != from.generation) return;
     Member& member = found->second;
     const auto run = cluster_runs.find(about.run);
-    const bool of_run = run != cluster_runs.end();
+    const bool of_run = run != cluster_runs.end();  // else it is over
+    if (of_run && what != Control::log && what != Control::present && what != Control::unreachable &&
+        !run->second.sites.contains(from.site))
+        throw Error("a node speaks of a run in which it has no part");
     switch (what) {
         case Control::present: {
             const auto [at, host, process] = unpacked<Present>(payload);
+            if (member.state == Member::State::present) throw Error("a node says a second time that it is there");
             member.at = at;
             member.host = host;
             member.process = static_cast<int>(process);
@@ -309,17 +313,19 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
             if (of_run) run->second.ready.insert(from.site);
             break;
         case Control::refused:
+            if (of_run && run->second.ready.contains(from.site)) throw Error("a node refuses what it has agreed to");
             if (of_run) run->second.refused = text_of(payload);
             break;
         case Control::over:
             guard.unlock();
             return take_over(from.site, about.run, unpacked<Over>(payload));
-        case Control::fenced:
-            if (of_run) {
-                for (auto& each : unpacked<SeenOrders>(payload)) run->second.seen.push_back(std::move(each));
-                run->second.fenced.insert(from.site);
-            }
+        case Control::fenced: {
+            auto seen = unpacked<SeenOrders>(payload);
+            if (!of_run || about.site != fencing.site || about.generation != fencing.generation) break;  // too late
+            for (auto& each : seen) run->second.seen.push_back(std::move(each));
+            run->second.fenced.insert(from.site);
             break;
+        }
         case Control::figures:
             if (of_run) run->second.figures->set(from.site, unpacked<Figures>(payload));
             break;

@@ -105,6 +105,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     std::map<std::uint32_t, std::shared_ptr<ClusterTeam>> cluster_teams;
     std::uint32_t next_run = 1;  ///< or team
     std::uint64_t replaced = 0;
+    About fencing{};  ///< the dead node of which others are asked what has come
     bool closing = false;
 
   private:

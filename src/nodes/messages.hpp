@@ -93,7 +93,9 @@ std::vector<std::byte> packed(const T& value) {
 template <class T>
 T unpacked(std::span<const std::byte> bytes) {
     carried::Decoder from(bytes);
-    return carried::decode<T>(from);
+    auto value = carried::decode<T>(from);
+    if (from.left() != 0) throw Error("what another process said is longer than it should be");
+    return value;
 }
 inline std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 inline std::string text_of(std::span<const std::byte> bytes) {

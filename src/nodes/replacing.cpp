@@ -99,6 +99,7 @@ void ClusterState::replace(Locked& guard, const Death& death) {
 /// Its wires are closed everywhere, and what came of its filters is known. False: the cluster is being destroyed.
 bool ClusterState::fence(Locked& guard, wire::Site site, std::uint32_t generation) {
     for (auto& [run_number, run] : cluster_runs) run.fenced.clear(), run.seen.clear();
+    fencing = {.site = site, .generation = generation};
     guard.unlock();
     endpoint.fence(site, generation);
     guard.lock();

@@ -1,5 +1,5 @@
-"""Clusters whose agents Ray starts: three nodes in network namespaces, with token authentication. Left out where Ray is not installed
-(pip install ray), or where no namespaces can be made.
+"""Clusters whose agents Ray starts: three nodes in network namespaces, with token authentication, and a head that has no processors.
+Left out where Ray is not installed (pip install ray), or where no namespaces can be made.
 """
 
 import os
@@ -42,7 +42,9 @@ def processes_of(temporary: Path) -> list[int]:
 
 
 class RayNodes:
-    """A head here, and two nodes in namespaces of their own."""
+    """A head here, where the program runs, and three nodes in namespaces of their own."""
+
+    WORKERS = (2, 3, 4)
 
     def __init__(self, temporary: Path) -> None:
         self.temporary = temporary
@@ -54,12 +56,12 @@ class RayNodes:
         self.usable = os.geteuid() == 0 and tried(f"ip link add {BRIDGE} type bridge")
         if not self.usable:
             return
-        self.usable = tried(f"ip addr add {NET}.1/24 dev {BRIDGE}") and tried(f"ip link set {BRIDGE} up") and all(self.namespace(i) for i in (2, 3))
+        self.usable = tried(f"ip addr add {NET}.1/24 dev {BRIDGE}") and tried(f"ip link set {BRIDGE} up") and all(map(self.namespace, self.WORKERS))
         if not self.usable:
             return
-        self.start([], 1, "--head", "--port=6399", "--include-dashboard=false")
-        for i in (2, 3):
-            self.start(["ip", "netns", "exec", f"{BRIDGE}n{i}"], i, f"--address={NET}.1:6399")
+        self.start([], 1, "--head", "--port=6399", "--include-dashboard=false", "--num-cpus=0")
+        for i in self.WORKERS:
+            self.join(i)
 
     def namespace(self, i: int) -> bool:
         name, device = f"{BRIDGE}n{i}", f"{BRIDGE}v{i}"
@@ -76,8 +78,11 @@ class RayNodes:
             )
         )
 
+    def join(self, i: int) -> None:
+        self.start(["ip", "netns", "exec", f"{BRIDGE}n{i}"], i, f"--address={NET}.1:6399", "--num-cpus=2")
+
     def start(self, before: list[str], i: int, *arguments: str) -> None:
-        program = [*before, sys.executable, "-m", "ray.scripts.scripts", "start", *arguments, f"--node-ip-address={NET}.{i}", "--num-cpus=2"]
+        program = [*before, sys.executable, "-m", "ray.scripts.scripts", "start", *arguments, f"--node-ip-address={NET}.{i}"]
         if i == 1:
             program.append(f"--temp-dir={self.temporary}")
         subprocess.run([*program, "--disable-usage-stats"], env=os.environ | self.environment, check=True, capture_output=True, timeout=100)
@@ -90,7 +95,7 @@ class RayNodes:
                 except ProcessLookupError:
                     continue
             time.sleep(0.1)
-        for i in (2, 3):
+        for i in self.WORKERS:
             tried(f"ip netns del {BRIDGE}n{i}")
         tried(f"ip link del {BRIDGE}")
         shutil.rmtree(self.temporary, ignore_errors=True)
@@ -146,22 +151,76 @@ def test_a_graph_runs_over_nodes_that_ray_starts(nodes):
         run.finish()
 
 
-def test_an_agent_that_is_killed_is_replaced_and_nothing_is_lost(nodes):
-    graph, reader = described(3_000, on_node_loss="replay")
-    with cluster_of(2, log=lambda line: None) as cluster, graph.start(cluster) as run:
-        got = [int(next(iter(reader))[0])]
-        os.kill(cluster.agents()[0].process, signal.SIGKILL)
-        got += [int(x[0]) for x in reader]
+def parent_of(process):
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def victim_of(cluster, what):
+    """The agent of the only node, the worker of Ray that is its actor, or the raylet of that."""
+    agent = cluster.agents()[0].process
+    return {"agent": agent, "actor": parent_of(agent), "raylet": parent_of(parent_of(agent))}[what]
+
+
+@pytest.fixture
+def kill(nodes):
+    """Kills, and has a node whose raylet that was join again afterwards."""
+    killed = []
+
+    def kill_one(process):
+        command = Path(f"/proc/{process}/cmdline").read_text().split("\0")
+        killed.extend(i for i in nodes.WORKERS if f"--node_ip_address={NET}.{i}" in command)
+        os.kill(process, signal.SIGKILL)
+
+    yield kill_one
+    for i in killed:
+        nodes.join(i)
+
+
+# Seconds to the first buffer behind the loss. Measured: agent 0.7 to 1.0, actor 0.7 to 0.9, raylet 2.3 to 2.7 with the health checks above, a
+# spare 0.1 to 0.4. What is asked for is far above, because other work may have the processors.
+KILLS = [("agent", 0, 20), ("actor", 0, 30), ("raylet", 0, 90), ("agent", 1, 20)]
+
+
+@pytest.mark.parametrize(("what", "spares", "longest"), KILLS)
+def test_with_replay_nothing_is_lost_by_a_kill(nodes, kill, what, spares, longest):
+    count = 20_000
+    graph, reader = described(count, on_node_loss="replay")
+    with cluster_of(1, log=lambda line: None, patience=5, spares=spares) as cluster, graph.start(cluster) as run:
+        buffers = iter(reader)
+        got = [int(next(buffers)[0]) for _ in range(10)]
+        kill(victim_of(cluster, what))
+        last = killed = time.monotonic()
+        gap, until = 0.0, killed
+        for x in buffers:
+            got.append(int(x[0]))
+            now = time.monotonic()
+            if now - last > gap:
+                gap, until = now - last, now
+            last = now
         run.finish()
         assert cluster.replaced() >= 1
-    assert got == [2 * n for n in range(3_000)]
+    assert got == [2 * n for n in range(count)]
+    print(f"{what}, {spares} spares: {until - killed:.2f} s")
+    assert until - killed < longest
 
 
-def test_without_replay_a_death_is_the_typed_error(nodes):
-    graph, reader = described(1_000_000)
-    with pytest.raises(ps.NodeDied), cluster_of(1, log=lambda line: None) as cluster, graph.start(cluster) as run:
+@pytest.mark.parametrize("what", ["agent", "actor", "raylet"])
+def test_without_replay_a_kill_is_the_typed_error(nodes, kill, what):
+    graph, reader = described(10_000_000)
+    with cluster_of(1, log=lambda line: None, patience=5) as cluster:
+        run = graph.start(cluster)
         next(iter(reader))
-        os.kill(cluster.agents()[0].process, signal.SIGKILL)
-        for _ in reader:
-            pass
-        run.finish()
+        kill(victim_of(cluster, what))
+        with pytest.raises(ps.NodeDied) as died:
+            for _ in reader:
+                pass
+            run.finish()
+        assert "workers.0" in str(died.value)
+
+
+def test_ray_shows_agents_by_the_names_of_their_nodes(nodes):
+    from ray.util import list_named_actors
+
+    with cluster_of(2):
+        names = [each["name"] if isinstance(each, dict) else each for each in list_named_actors(all_namespaces=True)]
+        assert sorted(name.split()[:3] for name in names if name.startswith("penstock")) == [["penstock", f"workers.{i}", "1"] for i in (0, 1)]

@@ -81,12 +81,51 @@ TEST(Nonsense, frames_of_an_authenticated_peer_that_break_a_rule_lose_its_wire_a
     }
 }
 
-/// Random bytes, and right frames with random changes, before and behind the greeting.
+const bool long_form = std::getenv("PENSTOCK_LONG") != nullptr;
+
+std::uint64_t refused_by(const Endpoint& endpoint) {
+    std::uint64_t all = 0;
+    for (std::size_t why = 1; why < kinds_of_refusal; ++why) all += endpoint.refused(static_cast<Refused>(why));
+    return all;
+}
+
+/// Greetings that are right up to a field, or up to a turn.
+TEST(Nonsense, greetings_that_go_wrong_anywhere_are_refused_each_once) {
+    const int greetings = long_form ? 20'000 : 500;
+    Pair pair({"tcp", "tcp:127.0.0.1:0", false});
+    std::mt19937_64 random(12);
+    const auto flipped = [&](FrameHead head) {
+        std::array<std::byte, sizeof head> bytes;
+        std::memcpy(bytes.data(), &head, sizeof head);
+        bytes[random() % bytes.size()] ^= static_cast<std::byte>(1u << random() % 8);
+        std::memcpy(static_cast<void*>(&head), bytes.data(), sizeof head);
+        return head;
+    };
+    for (int turn = 1; turn <= greetings; ++turn) {
+        const auto socket = connect_to(pair.address);
+        auto hello = FrameHead::of(number(FrameKind::hello), Hello{.run = 7, .from = 2, .to = 0, .generation = 1});
+        auto proof = FrameHead::of(number(FrameKind::proof), Proof{});  // which only who has the secret can make
+        if (random() % 2 == 0) hello = flipped(hello);
+        if (random() % 2 == 0) proof = flipped(proof);
+        if (random() % 8 == 0) hello.payload_bytes = random();
+        if (random() % 8 == 0) std::swap(hello, proof);
+        say(socket, &hello, random() % 8 == 0 ? random() % sizeof hello : sizeof hello);
+        if (random() % 8 != 0) say(socket, &proof, sizeof proof);
+        ::shutdown(socket.get(), SHUT_WR);
+        ASSERT_TRUE(comes_true([&] { return refused_by(pair.one) == static_cast<std::uint64_t>(turn); })) << turn;
+    }
+    EXPECT_TRUE(works(pair));
+}
+
+/// Right frames, of which each field is changed in turn, and random bytes, before and behind the greeting.
 TEST(Nonsense, random_frames_disturb_no_other_wire) {
-    const bool whole = std::getenv("PENSTOCK_LONG") != nullptr;
-    const std::uint64_t frames = whole ? 1'000'000 : 20'000;
+    const std::uint64_t frames = long_form ? 1'000'000 : 20'000;
     Pair pair({"tcp", "tcp:127.0.0.1:0", false});
     std::mt19937_64 random(11);
+    const auto strange = [&]() -> std::uint64_t {
+        const std::uint64_t values[] = {0, 1, 0x80, 0xFFFF, 0xFFFF'FFFF, FrameHead::most_payload, ~0ull, random()};
+        return values[random() % std::size(values)];
+    };
     std::uint32_t generation = 0;
     std::uint64_t said = 0, rounds = 0;
     while (said < frames) {
@@ -102,15 +141,39 @@ TEST(Nonsense, random_frames_disturb_no_other_wire) {
         } else {
             carrier = std::make_unique<Carrier>(connect_to(pair.address));
         }
-        // Most are right up to one byte, so that they come far.
-        for (std::uint64_t n = 1; n <= 200; ++n, ++said) {
+        // Most are right up to one byte or field, so that they come far.
+        const std::uint64_t wrong = 1 + random() % 40;  // what comes behind it is hardly read
+        for (std::uint64_t n = 1; n <= wrong + 2; ++n, ++said) {
             auto head = numbered(n);
             head.sequence = n;
             head.payload_bytes = random() % 64;
             std::vector<std::byte> bytes(sizeof head + head.payload_bytes);
+            switch (n == wrong ? random() % 12 : 12) {
+                case 0:
+                    head.magic = static_cast<std::uint32_t>(strange());
+                    break;
+                case 1:
+                    head.kind = static_cast<std::uint16_t>(strange());
+                    break;
+                case 2:
+                    head.nothing = static_cast<std::uint16_t>(strange());
+                    break;
+                case 3:
+                    head.payload_bytes = strange();
+                    break;
+                case 4:
+                    head.sequence = strange();
+                    break;
+                case 5:
+                    head.acknowledged = strange();
+                    break;
+                default:
+                    break;
+            }
             std::memcpy(bytes.data(), &head, sizeof head);
-            if (random() % 40 == 0) bytes[random() % sizeof head] ^= static_cast<std::byte>(1u << random() % 8);
-            if (random() % 200 == 0) bytes.resize(random() % bytes.size());
+            if (n == wrong && random() % 2 == 0)
+                bytes[random() % sizeof head] ^= static_cast<std::byte>(1u << random() % 8);
+            if (n == wrong && random() % 8 == 0) bytes.resize(random() % bytes.size());
             const iovec part{bytes.data(), bytes.size()};
             if (bytes.empty() || carrier->write({&part, 1}) == Carrier::broken) break;
         }

@@ -10,8 +10,8 @@ bool is(const wire::FrameHead& head, FarKind kind) { return head.kind == number(
 
 /// Does a buffer of these extents have so many bytes?
 bool fits(const DataHead& head, std::uint64_t element, std::uint64_t bytes) {
-    if (head.skip != 0) return bytes == 0;
     if (head.rank < 1 || head.rank > Block::max_rank) return false;
+    if (head.skip != 0) return bytes == 0;
     std::uint64_t all = std::max<std::uint64_t>(element, 1);
     for (std::uint32_t i = 0; i < head.rank; ++i)
         if (__builtin_mul_overflow(all, head.extents[i], &all)) return false;
@@ -126,6 +126,7 @@ void FarRun::deliver(const wire::FrameHead& head, wire::Site from, Block* block,
         case FarKind::event: {
             carried::Decoder bytes(payload);
             auto [name, value] = carried::decode<std::pair<std::string, CarriedValue>>(bytes);
+            if (bytes.left() != 0) throw Error("an event that came is longer than it says");
             Event event{std::move(name), setting_value(value)};
             if (here_ == 0 && head.as<StationHead>().station == StationHead::everybody) {
                 (void)state_.send(event, "");
@@ -155,8 +156,8 @@ void FarRun::deliver_block(FarLink& far, const DataHead& head, Block* block) {
     block->written = head.written;
     block->tags = head.tags;
     block->tagged = head.tagged != 0;
-    block->rank = std::max(head.rank, 1u);
-    std::ranges::copy(head.extents, block->extents.begin());
+    block->rank = head.rank;
+    std::copy_n(head.extents.begin(), head.rank, block->extents.begin());
     if (far.tracked) {
         bool fresh = false;
         {
@@ -176,6 +177,10 @@ void FarRun::deliver_block(FarLink& far, const DataHead& head, Block* block) {
     }
     {
         const std::lock_guard guard(far.station->lock);
+        if (far.closed) [[unlikely]] {
+            give_back(block);
+            throw Error("a buffer came behind the end of its stream");
+        }
         ++far.arrived;
         far.arrived_bytes += block->bytes;
     }

@@ -357,7 +357,10 @@ void FarRun::end_round(FarLink& far, std::uint64_t taken, std::uint64_t ran_dry)
 
 void FarRun::take_credit(FarLink& far, const CreditHead& head) {
     if (far.station->ended) return;
-    if (head.taken > far.posted - far.base) throw Error("a node has taken more buffers than it was sent");
+    if (head.taken > far.posted - far.base || head.taken_bytes > far.posted_bytes - far.base_bytes)
+        throw Error("a node has taken more than it was sent");
+    if (far.base + head.taken < far.link->taken.load(std::memory_order_relaxed))
+        throw Error("a node has taken fewer buffers than it said before");
     end_round(far, far.base + head.taken, head.ran_dry);
     give_credit(far, far.base + head.taken, far.base_bytes + head.taken_bytes);
 }
@@ -399,6 +402,7 @@ bool FarRun::take_done(FarLink& far, std::uint64_t order) {
     if (!far.tracked) throw Error("a node says what came of a buffer, and nobody has asked it");
     const auto kept = far.kept.find(order);
     if (kept == far.kept.end()) return false;  // known already
+    if (!kept->second.given) throw Error("a node says what came of a buffer that it was not sent");
     const bool suspected = kept->second.deaths != 0;
     if (kept->second.under_way) kept->second.done = true;
     else forget(far, kept->second.block);
