@@ -48,34 +48,61 @@ TEST_F(Networks, a_graph_runs_over_two_machines) {
     EXPECT_EQ(chain.sink->got, numbers(2'000));
 }
 
-TEST_F(Networks, a_partition_that_heals_loses_nothing) {
-    auto options = over(one, std::make_shared<TestEngine>([&](const Node& node) { return in_turn(node); }), 2);
-    options.patience = 8s;
-    Cluster cluster(options);
-    for (const auto loss : {OnNodeLoss::stop, OnNodeLoss::lose, OnNodeLoss::replay}) {
-        const bool ordered = loss != OnNodeLoss::lose;
-        WorkChain chain(loss, ordered, 3'000, two);
-        auto run = chain.graph.start(cluster);
-        chain.wait_for(300);
-        other.cut();
-        std::this_thread::sleep_for(700ms);
-        other.heal();
-        run.finish();
-        if (!ordered) std::ranges::sort(chain.sink->got);
-        EXPECT_EQ(chain.sink->got, numbers(3'000));
-        EXPECT_TRUE(run.lost().empty());
-    }
-    EXPECT_EQ(cluster.replaced(), 0u);
+enum class Fault { parted, parted_for_good, slow };
+constexpr const char* fault_names[] = {"parted", "parted_for_good", "slow"};
+constexpr const char* loss_names[] = {"stop", "lose", "replay"};
+
+using Case = std::tuple<Fault, OnNodeLoss, bool>;
+
+std::string name_of(const testing::TestParamInfo<Case>& each) {
+    const auto& [fault, loss, ordered] = each.param;
+    return std::string(fault_names[static_cast<int>(fault)]) + "_" + loss_names[static_cast<int>(loss)] +
+           (ordered ? "_ordered" : "_unordered");
 }
 
-TEST_F(Networks, a_slow_link_holds_its_writer_back_and_loses_nothing) {
-    if (!other.slow_down("1mbit")) GTEST_SKIP() << "no link can be slowed down here (tc)";
-    Cluster cluster(over(one, std::make_shared<TestEngine>([&](const Node& node) { return in_turn(node); }), 2));
-    WorkChain chain(OnNodeLoss::replay, true, 1'500, {.copies = 2, .micros = 0});
+class NetworkFaults : public Networks, public testing::WithParamInterface<Case> {};
+INSTANTIATE_TEST_SUITE_P(All, NetworkFaults,
+                         testing::Combine(testing::Values(Fault::parted, Fault::parted_for_good, Fault::slow),
+                                          testing::Values(OnNodeLoss::stop, OnNodeLoss::lose, OnNodeLoss::replay),
+                                          testing::Bool()),
+                         name_of);
+
+TEST_P(NetworkFaults, cost_what_is_promised_and_no_more) {
+    const auto [fault, loss, ordered] = GetParam();
+    constexpr std::int64_t count = 1'000;
+    // A next generation runs beside the first node, where the network works.
+    const auto engine = std::make_shared<TestEngine>(
+        [&](const Node& node) { return node.generation > 1 ? one.inside() : in_turn(node); });
+    if (fault == Fault::slow && !other.slow_down("1mbit")) GTEST_SKIP() << "no link can be slowed down here (tc)";
+    auto options = over(one, engine, 2);
+    options.patience = fault == Fault::parted_for_good ? 700ms : 10s;
+    Cluster cluster(options);
+    WorkChain chain(loss, ordered, count, {.copies = 2, .micros = fault == Fault::slow ? 0 : 300});
     auto run = chain.graph.start(cluster);
+    chain.wait_for(100);
+    if (fault != Fault::slow) other.cut();
+    if (fault == Fault::parted) {
+        std::this_thread::sleep_for(700ms);
+        other.heal();
+    }
+    const bool dies = fault == Fault::parted_for_good;
+    if (dies && loss == OnNodeLoss::stop) {
+        try {
+            run.finish();
+            ADD_FAILURE();
+        } catch (const NodeDied& died) {
+            EXPECT_EQ(died.node(), "workers.1");
+        }
+        return;
+    }
     run.finish();
-    EXPECT_EQ(chain.sink->got, numbers(1'500));
-    EXPECT_EQ(cluster.replaced(), 0u);
+    auto got = chain.sink->got;
+    EXPECT_TRUE(!ordered || std::ranges::is_sorted(got));
+    for (const auto& lost : run.lost()) got.push_back(static_cast<std::int64_t>(lost.sequence));
+    EXPECT_EQ(!run.lost().empty(), dies && loss == OnNodeLoss::lose);
+    EXPECT_EQ(cluster.replaced(), dies ? 1u : 0u);
+    std::ranges::sort(got);
+    EXPECT_EQ(got, numbers(count));
 }
 
 TEST_F(Networks, an_agent_behind_a_partition_is_replaced_and_kept_out_when_it_heals) {
