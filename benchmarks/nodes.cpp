@@ -10,6 +10,8 @@
 #include "harness/measure.hpp"
 #include "harness/report.hpp"
 #include "nodes/bare.hpp"
+#include "nodes/figure_21.hpp"
+#include "nodes/quarters.hpp"
 #include "penstock/cluster.hpp"
 #include "penstock/launch.hpp"
 #include "penstock/run.hpp"
@@ -199,36 +201,7 @@ struct Decode {
     }
 };
 
-/// A group of control for each node that gives it a quarter of a processor; null where there is none to be had.
-class Quarters {
-  public:
-    static std::unique_ptr<Quarters> make(int count, std::string& why) {
-        std::unique_ptr<Quarters> made(new Quarters);
-        for (int i = 0; i < count; ++i) {
-            const auto first = "/sys/fs/cgroup/cpu/penstock-bench-" + std::to_string(i);
-            const auto second = "/sys/fs/cgroup/penstock-bench-" + std::to_string(i);
-            const auto third = "echo 25000 > " + first + "/cpu.cfs_quota_us";
-            if (bench::succeeds("mkdir -p " + first) && bench::succeeds("sh -c '" + third + "'"))
-                made->paths_.push_back(first);
-            else if (bench::succeeds("mkdir -p " + second) &&
-                     bench::succeeds("sh -c 'echo \"25000 100000\" > " + second + "/cpu.max'"))
-                made->paths_.push_back(second);
-            else return why = "no group of control with a limit on its processor time can be made", nullptr;
-        }
-        return made;
-    }
-    ~Quarters() {
-        for (const auto& path : paths_) bench::succeeds("rmdir " + path);
-    }
-    void put(int process, std::size_t which) const {
-        bench::succeeds("sh -c 'echo " + std::to_string(process) + " > " + paths_[which] + "/cgroup.procs'");
-    }
-
-  private:
-    std::vector<std::string> paths_;
-};
-
-double decoding_seconds(const Quarters& quarters, int nodes, int tiles) {
+double decoding_seconds(const bench::Quarters& quarters, int nodes, int tiles) {
     auto options = over("127.0.0.1", Encryption::none);
     options.nodes = {{"decoders", nodes}};
     options.machine.targets = 1;
@@ -259,7 +232,7 @@ double decoding_seconds(const Quarters& quarters, int nodes, int tiles) {
 
 void decoding(bench::Report& report, const bench::Options& options) {
     std::string why;
-    const auto quarters = Quarters::make(4, why);
+    const auto quarters = bench::Quarters::make(4, why);
     if (quarters == nullptr) {
         report.missing("nodes/decode-2", Direction::at_least, 1.8, why);
         return report.missing("nodes/decode-4", Direction::at_least, 3.4, why);
@@ -366,9 +339,9 @@ struct Case {
     const char* name;
     void (*measure)(bench::Report&, const bench::Options&);
 };
-constexpr Case cases[] = {{"loopback", loopback},  {"gigabit", gigabit}, {"far", far},
-                          {"latency", latency},    {"decode", decoding}, {"replay", replaying},
-                          {"local-hop", local_hop}};
+constexpr Case cases[] = {{"loopback", loopback}, {"gigabit", gigabit},    {"far", far},
+                          {"latency", latency},   {"decode", decoding},    {"figure-21", bench::figure_21},
+                          {"replay", replaying},  {"local-hop", local_hop}};
 
 /// Takes `--case NAME` out of the arguments. All cases where none is named.
 std::vector<Case> chosen(int& argc, char** argv) {

@@ -8,6 +8,7 @@
 
 #include "apps/graphs.hpp"
 #include "apps/tissue/filters.hpp"
+#include "penstock/cluster.hpp"
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
@@ -75,6 +76,52 @@ struct ClassifyBoth {
     std::map<std::uint64_t, Half> halves_;
 };
 
+/// Tiles that another node has decoded come here once, however many filters read them.
+struct Arrive {
+    Input<std::uint8_t> decoded{"decoded"};
+    Output<std::uint8_t> rgb{"rgb"};
+
+    void operator()() { rgb.write(decoded.read()); }
+};
+
+/// What is behind the decoder.
+void add_analysis(Graph& graph, Output<std::uint8_t>& rgb, const Slide& slide, Analysis& analysis,
+                  const Machine& machine, int copies, std::size_t passes) {
+    auto& shrink = graph.add<Shrink>("shrink", {.copies = copies});
+    auto& classify = graph.add<ClassifyBoth>("classify");
+    auto& overview = graph.add<Overview>("overview", {}, &slide, &analysis);
+    // What is found must never have to wait for room, or the filter that found it would have its next buffer queued.
+    const std::size_t room = passes * slide.tiling().count();
+    const int pairs = std::max(1, machine.targets());
+    for (int pair = 0; pair < pairs; ++pair) {
+        FilterOptions place;
+        if (machine.targets() > 0) place.targets = {pair};
+        const std::string number = " " + std::to_string(pair);
+        auto& colour = graph.add<ToLab>("colour" + number, place);
+        auto& pattern = graph.add<PatternOfLuminance>("pattern" + number, place);
+        graph.connect(rgb, colour.rgb, {.name = "tiles"});
+        graph.connect(colour.lab, pattern.lab);
+        graph.connect(colour.features, classify.colour, {.capacity = room});
+        graph.connect(pattern.features, classify.pattern, {.capacity = room});
+    }
+    graph.connect(rgb, shrink.rgb);
+    graph.connect(shrink.small, overview.small);
+    graph.connect(classify.verdict, overview.verdict);
+}
+
+HandedOn to_the_end(Run run) {
+    run.finish();
+    note_graph(run);
+    HandedOn all;
+    for (const StreamStatistics& each : run.statistics().streams) {
+        if (!each.to.ends_with(".lab")) continue;
+        all.tiles += each.buffers;
+        all.posted += each.posted;
+        all.right_behind += each.right_behind;
+    }
+    return all;
+}
+
 /// A call's, because each thread that runs one needs memory of its own.
 void luminance_features(view<const float, 2> lab, std::span<double> shares) {
     thread_local PatternScratch scratch;
@@ -97,38 +144,19 @@ void published_serial(const Slide& slide, Analysis& analysis) {
 
 HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes) {
     Graph graph;
-    Output<std::uint8_t>& rgb = add_tiles(graph, slide, copies, passes);
-    auto& shrink = graph.add<Shrink>("shrink", {.copies = copies});
-    auto& classify = graph.add<ClassifyBoth>("classify");
-    auto& overview = graph.add<Overview>("overview", {}, &slide, &analysis);
-    // What is found must never have to wait for room, or the filter that found it would have its next buffer queued.
-    const std::size_t room = passes * slide.tiling().count();
-    const int pairs = std::max(1, machine.targets());
-    for (int pair = 0; pair < pairs; ++pair) {
-        FilterOptions place;
-        if (machine.targets() > 0) place.targets = {pair};
-        const std::string number = " " + std::to_string(pair);
-        auto& colour = graph.add<ToLab>("colour" + number, place);
-        auto& pattern = graph.add<PatternOfLuminance>("pattern" + number, place);
-        graph.connect(rgb, colour.rgb, {.name = "tiles"});
-        graph.connect(colour.lab, pattern.lab);
-        graph.connect(colour.features, classify.colour, {.capacity = room});
-        graph.connect(pattern.features, classify.pattern, {.capacity = room});
-    }
-    graph.connect(rgb, shrink.rgb);
-    graph.connect(shrink.small, overview.small);
-    graph.connect(classify.verdict, overview.verdict);
-    auto run = graph.start(machine);
-    run.finish();
-    note_graph(run);
-    HandedOn all;
-    for (const StreamStatistics& each : run.statistics().streams) {
-        if (!each.to.ends_with(".lab")) continue;
-        all.tiles += each.buffers;
-        all.posted += each.posted;
-        all.right_behind += each.right_behind;
-    }
-    return all;
+    add_analysis(graph, add_tiles(graph, slide, copies, passes), slide, analysis, machine, copies, passes);
+    return to_the_end(graph.start(machine));
+}
+
+HandedOn published(const Slide& slide, Analysis& analysis, Cluster& cluster, int copies) {
+    Graph graph;
+    auto& read = graph.add<Read>("read", {}, &slide);
+    auto& decode = graph.add<Decode>("decode", {.copies = copies, .nodes = "decoders"});
+    auto& arrive = graph.add<Arrive>("arrive");
+    graph.connect(read.jpeg, decode.jpeg);
+    graph.connect(decode.rgb, arrive.decoded);
+    add_analysis(graph, arrive.rgb, slide, analysis, cluster.machine(), 1, 1);
+    return to_the_end(graph.start(cluster));
 }
 
 void decoupled(const Slide& slide, Analysis& analysis, Machine& machine, std::size_t passes) {

@@ -26,6 +26,7 @@
 #include "penstock/view.hpp"
 
 namespace penstock {
+class Cluster;
 class Components;
 class Machine;
 }  // namespace penstock
@@ -126,6 +127,9 @@ struct HandedOn {
 /// The graph. Each target has a `colour` and a `pattern` of its own, which its thread alone runs; what else may be
 /// copied runs in so many copies. Without targets there is one of each.
 HandedOn published(const Slide& slide, Analysis& analysis, Machine& machine, int copies, std::size_t passes = 1);
+/// The graph, whose tiles are decoded by so many copies on the cluster's nodes "decoders" (the paper's figures 20
+/// and 21).
+HandedOn published(const Slide& slide, Analysis& analysis, Cluster& cluster, int copies);
 /// The paper's rival, which schedules both stages apart: the caller reads and decodes tiles, and issues a tagged call
 /// that converts a tile, and, when that is complete, one for its pattern, each to whichever target is free.
 void decoupled(const Slide& slide, Analysis& analysis, Machine& machine, std::size_t passes = 1);

@@ -5,6 +5,7 @@ generations do.
 """
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -50,7 +51,7 @@ class RayEngine:
         where = address.removeprefix("ray://")
         self._owns = not ray.is_initialized()
         if self._owns:
-            ray.init(address=where or "auto", log_to_driver=False, logging_level="warning")
+            ray.init(address=where or "auto", log_to_driver=False, logging_level=logging.WARNING)
         if not os.environ.get("RAY_AUTH_MODE") and not os.environ.get("RAY_USE_TLS"):
             print(
                 "penstock: this Ray cluster uses neither token authentication nor TLS, so others in its network may read the cluster's secret"
@@ -69,7 +70,7 @@ class RayEngine:
         if node["resources"]:
             needs["resources"] = dict(node["resources"])
         name = f"penstock {node['name']} {node['generation']} {os.getpid()}"
-        actor = self._ray.remote(PenstockAgent).options(name=name, **needs).remote(name)
+        actor: Any = self._ray.remote(PenstockAgent).options(name=name, **needs).remote(name)
         ended = actor.live.remote(self._variable, invitation)
         key = node["site"], node["generation"]
         with self._lock:

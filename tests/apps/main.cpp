@@ -1,4 +1,4 @@
-// The tests of applications start themselves as the agents of clusters.
+// Some of these tests start themselves as the agents of clusters.
 #include <gtest/gtest.h>
 
 #include "penstock/cluster.hpp"

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 
 #include "nodes/chain.hpp"
 #include "penstock/run.hpp"
+#include "sanitizers.hpp"
 
 namespace {
 
@@ -82,7 +82,7 @@ TEST(NodeLoss, a_node_that_dies_between_runs_is_replaced) {
 }
 
 TEST(NodeLoss, kills_at_random_moments_lose_nothing) {
-    const int kills = std::getenv("PENSTOCK_LONG") != nullptr ? 300 : 40;
+    const int kills = penstock_tests::sanitized ? 40 : 300;
     auto options = workers(3);
     options.spares = 1;
     Cluster cluster(options);

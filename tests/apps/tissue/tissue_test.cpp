@@ -9,6 +9,7 @@
 
 #include "apps/tissue/stages.hpp"
 #include "components/files/picture_file.hpp"
+#include "penstock/cluster.hpp"
 #include "penstock/machine.hpp"
 
 namespace {
@@ -121,6 +122,23 @@ TEST(Tissue, as_published_it_runs_without_targets_too) {
     expect_equal(streams, one);
     tissue::decoupled(slide, apart, machine);
     expect_equal(apart, one);
+}
+
+TEST(Tissue, as_published_its_tiles_may_be_decoded_on_other_nodes) {
+    const Tiling tiling{150, 210, 32, 40};
+    const tissue::Slide slide = stored_without_loss(spots(150, 210, 5), tiling);
+    tissue::Analysis one{tiling};
+    tissue::published_serial(slide, one);
+    for (const int targets : {0, 2}) {
+        penstock::ClusterOptions options;
+        options.nodes = {{"decoders", 2}};
+        options.machine.targets = targets;
+        options.node_machine.targets = 1;
+        penstock::Cluster cluster(options);
+        tissue::Analysis nodes{tiling};
+        tissue::published(slide, nodes, cluster, 2);
+        expect_equal(nodes, one);
+    }
 }
 
 TEST(Tissue, tiles_of_tiff_lose_nothing) {
