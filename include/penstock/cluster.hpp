@@ -233,6 +233,14 @@ class Cluster {
     /// Times that a node took the place of a dead one.
     std::uint64_t replaced() const;
 
+    /// Starts the full timeline here and on all nodes (Machine::start_timeline); nodes that come later join it. Throws
+    /// UsageError.
+    void start_timeline(std::size_t events = trace::Timeline::default_capacity);
+    void stop_timeline();
+    /// As Machine::timeline_json(), with a group of tracks for each node, on the program's clock; a node's label says
+    /// within what. Nodes that do not answer are left out.
+    std::string timeline_json() const;
+
     /// For the layer itself.
     nodes::ClusterState& state() const noexcept { return *state_; }
 

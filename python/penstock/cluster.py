@@ -216,6 +216,18 @@ class Cluster:
         """Times that an agent took the place of one that had died."""
         return self._cluster.replaced()
 
+    def start_timeline(self, events: int = 65_536) -> None:
+        """Starts the full timeline here and on all nodes: each task and firing with begin and end, `events` a thread."""
+        self._cluster.start_timeline(events)
+
+    def stop_timeline(self) -> None:
+        """Ends the recording."""
+        self._cluster.stop_timeline()
+
+    def timeline_json(self) -> str:
+        """What was recorded, as JSON for Perfetto: a group of tracks for each node, on the program's clock; a node's label says within what."""
+        return self._cluster.timeline_json()
+
     def split(self, graph: Any) -> dict[str, Any]:
         """What would go where of a penstock.Graph: 'parts' (node, its filters), 'cut' (streams between nodes), 'text'. Raises GraphError."""
         return graph._graph.split(self._cluster)

@@ -13,6 +13,8 @@
 #include "nodes/cluster_team.hpp"
 #include "nodes/invitation.hpp"
 #include "nodes/part.hpp"
+#include "nodes/timeline.hpp"
+#include "penstock/detail/machine/clock.hpp"
 #include "process/quiet_thread.hpp"
 
 namespace penstock {
@@ -152,6 +154,22 @@ class Agent final : public Site {
                     run->second->recover(about.site, seen, static_cast<int>(deaths));
                 }
                 break;
+            case Control::ask_clock:
+                say(*program_, Control::clock, {},
+                    packed(ClockAnswer{unpacked<std::uint64_t>(payload), Clock::ticks()}));
+                break;
+            case Control::start_timeline:
+                record(unpacked<std::uint64_t>(payload));
+                break;
+            case Control::stop_timeline:
+                record(0);
+                break;
+            case Control::take_timeline: {
+                const std::lock_guard of_machine(machine_lock_);
+                say(*program_, Control::timeline, {},
+                    packed(machine_ == nullptr ? TimelinePart{} : timeline_part_of(*machine_)));
+                break;
+            }
             case Control::become:
                 next_ = unpacked<std::string>(payload);
                 leaves_.store(true, std::memory_order_relaxed);
@@ -222,7 +240,13 @@ class Agent final : public Site {
 
     Machine& machine() {
         const std::lock_guard guard(machine_lock_);
-        if (machine_ != nullptr) return *machine_;
+        if (machine_ == nullptr) {
+            machine_ = made_machine();
+            if (timeline_events_ != 0) machine_->start_timeline(timeline_events_);
+        }
+        return *machine_;
+    }
+    std::unique_ptr<Machine> made_machine() const {
         MachineOptions options;
         options.targets = invitation_.targets;
         options.isolation = invitation_.isolation;
@@ -230,13 +254,18 @@ class Agent final : public Site {
         // Of several agents on one machine each takes processors of its own.
         if (options.pin && std::getenv("PENSTOCK_BUDGET") == nullptr) try {
                 options.budget = "penstock-agents";
-                machine_ = std::make_unique<Machine>(options);
-                return *machine_;
+                return std::make_unique<Machine>(options);
             } catch (const SystemError&) {  // there is no place for its table
                 options.budget.clear();
             }
-        machine_ = std::make_unique<Machine>(options);
-        return *machine_;
+        return std::make_unique<Machine>(options);
+    }
+    /// So many events a thread; 0: no more.
+    void record(std::uint64_t events) {
+        const std::lock_guard guard(machine_lock_);
+        timeline_events_ = events;
+        if (machine_ != nullptr && events != 0) machine_->start_timeline(events);
+        if (machine_ != nullptr && events == 0) machine_->stop_timeline();
     }
 
     /// The life of a part, on its own thread.
@@ -398,6 +427,7 @@ class Agent final : public Site {
     std::shared_ptr<wire::Wire> program_;
     std::mutex machine_lock_;
     std::unique_ptr<Machine> machine_;
+    std::uint64_t timeline_events_ = 0;
 
     std::mutex lock_;  ///< of what follows
     std::condition_variable changed_;

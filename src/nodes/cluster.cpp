@@ -306,6 +306,7 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
             if (member.state == Member::State::starting) {
                 member.state = Member::State::present;
                 member.lost = peers_told_ = false;
+                join_timeline(member);
             }
             break;
         }
@@ -348,6 +349,12 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
                 note_death(about.site, about.generation, "'" + member.node.name + "' cannot reach it");
             return;
         }
+        case Control::clock:
+            take_clock(member, unpacked<ClockAnswer>(payload));
+            break;
+        case Control::timeline:
+            if (parts_asked.contains(from.site)) parts[from.site] = unpacked<TimelinePart>(payload);
+            break;  // else too late
         default:
             throw Error("an agent says what only the program says");
     }

@@ -9,6 +9,7 @@
 #include "nodes/cluster_team.hpp"
 #include "nodes/figures.hpp"
 #include "nodes/site.hpp"
+#include "nodes/timeline.hpp"
 #include "penstock/cluster.hpp"
 
 namespace penstock::nodes {
@@ -90,6 +91,11 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     /// See nodes::run_team (cluster_team.cpp).
     std::vector<TeamEnd> run_team(const TeamOrder& order, const std::function<bool()>& look);
 
+    // timelines (timeline.cpp)
+    void start_timeline(std::uint64_t events);
+    void stop_timeline();
+    std::string timeline_json();
+
     const ClusterOptions options;
     std::shared_ptr<Engine> engine;
     const wire::Secret secret;
@@ -98,6 +104,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     const std::unique_ptr<Machine> own_machine;
     Machine& machine;
 
+    std::mutex recording;     ///< one timeline is begun or taken at a time; before `lock`
     mutable std::mutex lock;  ///< of what follows
     mutable std::condition_variable changed_something;
     std::map<wire::Site, Member> members;
@@ -105,7 +112,11 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     std::map<std::uint32_t, std::shared_ptr<ClusterTeam>> cluster_teams;
     std::uint32_t next_run = 1;  ///< or team
     std::uint64_t replaced = 0;
-    About fencing{};  ///< the dead node of which others are asked what has come
+    std::uint64_t timeline_events = 0;  ///< a thread; 0: none is recorded
+    std::map<wire::Site, NodeClock> clocks;
+    std::set<wire::Site> parts_asked;          ///< nodes that are asked for their part
+    std::map<wire::Site, TimelinePart> parts;  ///< of those that have answered
+    About fencing{};                           ///< the dead node of which others are asked what has come
     bool closing = false;
 
   private:
@@ -132,6 +143,10 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     Peers peers() const;
     void tell_peers();
     void release(std::uint32_t run);
+    void ask_clock(const Member& member);
+    void take_clock(const Member& member, const ClockAnswer& answer);
+    void join_timeline(const Member& member);
+    void await_all(Locked& guard, const std::function<bool(wire::Site)>& has);
 
     // the thread that replaces nodes (replacing.cpp)
     void attend_deaths() noexcept;

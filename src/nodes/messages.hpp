@@ -7,6 +7,7 @@
 
 #include "penstock/carried.hpp"
 #include "penstock/stream_statistics.hpp"
+#include "penstock/trace.hpp"
 #include "stream/far/far_run.hpp"
 #include "wire/endpoint.hpp"
 
@@ -25,16 +26,22 @@ enum class Control : std::uint16_t {
     team_ready,                                                         ///< a team's ranks can begin here
     team_refused,                                                       ///< they cannot: text
     rank_ended,                                                         ///< RankEnded
+    clock,                                                              ///< an answer to `ask_clock`: ClockAnswer
+    timeline,                                                           ///< an answer to `take_timeline`: TimelinePart
     // program to agent
-    peers,     ///< Peers
-    part,      ///< of a run (part.hpp)
-    begin,     ///< a run's sources may fire
-    fence,     ///< a node has died
-    replaced,  ///< another has taken its place: Replaced
-    release,   ///< a run is over everywhere
-    become,    ///< the agent is to be that node's: an invitation
-    end,       ///< the agent is to end
-    team,      ///< ranks that are to run here: TeamPart
+    peers,           ///< Peers
+    part,            ///< of a run (part.hpp)
+    begin,           ///< a run's sources may fire
+    fence,           ///< a node has died
+    replaced,        ///< another has taken its place: Replaced
+    release,         ///< a run is over everywhere
+    become,          ///< the agent is to be that node's: an invitation
+    end,             ///< the agent is to end
+    ask_clock,       ///< the program's tick
+    start_timeline,  ///< how many events a thread
+    stop_timeline,
+    take_timeline,
+    team,  ///< ranks that are to run here: TeamPart
     team_begin,
     team_lost,       ///< a node of it has died
     team_interrupt,  ///< the program does not want its ranks to go on
@@ -82,6 +89,14 @@ struct Movement {
 };
 using Figures = std::tuple<Movement, std::vector<std::pair<std::string, FilterFigures>>,
                            std::vector<std::tuple<std::string, std::string, StreamFigures>>, std::string>;
+
+/// The tick that was asked with, and the agent's own.
+using ClockAnswer = std::tuple<std::uint64_t, std::uint64_t>;
+/// Is it a target's? Number, name, ticks of its begin and end; events, and how many older ones were dropped.
+using CarriedTrack = std::tuple<bool, std::uint32_t, std::string, std::uint64_t, std::uint64_t,
+                                std::vector<trace::Event>, std::uint64_t>;
+/// Tracks, and the names of ids.
+using TimelinePart = std::tuple<std::vector<CarriedTrack>, std::vector<std::pair<std::uint32_t, std::string>>>;
 
 template <class T>
 std::vector<std::byte> packed(const T& value) {

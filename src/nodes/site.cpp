@@ -67,6 +67,10 @@ std::byte* Site::room(wire::Wire& wire, const wire::FrameHead& head) {
     if ((reading.run = run_of(head)) != nullptr) return reading.run->room(wire, head);
     if ((reading.team = team_of(head)) != nullptr) return reading.team->room(wire, head);
     if (!of_run(head) && head.payload_bytes > most_of_control) throw Error("a frame is too long");
+    if (of_run(head)) {  // for nobody: its memory is touched only as far as it comes
+        reading.unread = std::make_unique_for_overwrite<std::byte[]>(head.payload_bytes);
+        return reading.unread.get();
+    }
     reading.bytes.resize(head.payload_bytes);
     return reading.bytes.data();
 }

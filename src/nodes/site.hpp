@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "nodes/messages.hpp"
@@ -46,7 +47,8 @@ class Site : public wire::Events {
         streaming::FarRun* run = nullptr;  ///< null: a team's, or here
         std::shared_ptr<team::FarTeam> team{};
         std::vector<std::byte> bytes{};
-        streaming::Block* orphan = nullptr;  ///< of a run that has left meanwhile
+        std::unique_ptr<std::byte[]> unread{};  ///< of a run that is not there
+        streaming::Block* orphan = nullptr;     ///< of a run that has left meanwhile
     };
     std::map<wire::Site, Reading> reading_;
 };

@@ -212,6 +212,10 @@ const std::vector<Lie> lies = {
      [](Liar& liar, const Spoken& spoken) {
          liar.say(number(Control::figures), About{.run = spoken.run}, text("many"));
      }},
+    {"a_time_that_nobody_has_asked_for",
+     [](Liar& liar, const Spoken&) {
+         liar.say(number(Control::clock), About{}, packed(penstock::nodes::ClockAnswer{1, 2}));
+     }},
     {"figures_of_a_run_of_others",
      [](Liar& liar, const Spoken& spoken) {
          liar.say(number(Control::figures), About{.run = spoken.run - 1}, packed(penstock::nodes::Figures{}));

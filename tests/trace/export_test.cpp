@@ -7,6 +7,7 @@
 #include <penstock/trace.hpp>
 
 #include "trace/json.hpp"
+#include "trace/processes.hpp"
 #include "trace/text.hpp"
 #include "trace/xml.hpp"
 
@@ -227,6 +228,30 @@ TEST(Perfetto, numbers_do_not_follow_the_programs_locale) {
     EXPECT_EQ(event["tid"].number, 2000);
     EXPECT_DOUBLE_EQ(event["dur"].number, 123'456.789);
     EXPECT_EQ(event["args"]["bytes_in"].number, 9'876'543);
+}
+
+TEST(Perfetto, several_processes_have_groups_of_their_own_and_one_clock) {
+    const auto process = [](const std::string& name, const std::string& label, std::uint64_t begin) {
+        TimelineProcess made{name, label, {}, [name](std::uint32_t) { return "of " + name; }};
+        made.tracks.push_back({{Role::target, 0, "target 0", 0, 0}, {{{.begin = begin, .end = begin + 500}}, 2}});
+        return made;
+    };
+    const std::vector<TimelineProcess> processes{process("program", "", 3'000), process("workers.0", "near", 2'000)};
+    const Json json = JsonReader::read(perfetto_json(processes, 2.0));
+    EXPECT_EQ(json["otherData"]["origin_tick"].text, "2000");
+    EXPECT_EQ(json["otherData"]["dropped"].number, 4);
+    std::vector<std::string> names, labels;
+    std::map<double, double> begins;  // by process
+    for (const Json& event : json["traceEvents"].list) {
+        if (event["name"].text == "process_name") names.push_back(event["args"]["name"].text);
+        if (event["name"].text == "process_labels") labels.push_back(event["args"]["labels"].text);
+        if (event["ph"].text != "X") continue;
+        begins[event["pid"].number] = event["ts"].number;
+        EXPECT_EQ(event["name"].text, event["pid"].number == 1 ? "of program" : "of workers.0");
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"program", "workers.0"}));
+    EXPECT_EQ(labels, std::vector<std::string>{"near"});
+    EXPECT_EQ(begins, (std::map<double, double>{{1, 2.0}, {2, 0.0}}));
 }
 
 TEST(Perfetto, of_nothing_is_valid_and_a_senseless_tick_is_refused) {

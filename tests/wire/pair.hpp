@@ -30,7 +30,10 @@ inline bool comes_true(const std::function<bool()>& so, std::chrono::millisecond
 
 /// Keeps the payloads of all frames that arrive.
 struct Collected : Events {
-    std::byte* room(Wire&, const FrameHead& head) override { return new std::byte[head.payload_bytes]; }
+    std::byte* room(Wire&, const FrameHead& head) override {
+        if (head.payload_bytes > 16 << 20) throw std::bad_alloc();
+        return new std::byte[head.payload_bytes];
+    }
     void arrived(Wire& wire, const FrameHead& head, std::byte* payload) override {
         const std::unique_ptr<std::byte[]> owned(payload);
         if (take) take(wire, head);

@@ -156,6 +156,13 @@ void bind_cluster(nb::module_& module) {
                                 counts.others);
              })
         .def("replaced", [](PythonCluster& self) { return self.live().replaced(); })
+        .def("start_timeline",
+             [](PythonCluster& self, std::size_t events) {
+                 without_interpreter([&] { self.live().start_timeline(events); });
+             })
+        .def("stop_timeline", [](PythonCluster& self) { without_interpreter([&] { self.live().stop_timeline(); }); })
+        .def("timeline_json",
+             [](PythonCluster& self) { return without_interpreter([&] { return self.live().timeline_json(); }); })
         .def("died", [](PythonCluster& self, int site, std::uint32_t generation, const std::string& how) {
             without_interpreter([&] {
                 if (self.engine != nullptr && self.engine->died) self.engine->died(site, generation, how);

@@ -14,6 +14,7 @@
 #include "process/fork.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
+#include "task/calls/timeline_tracks.hpp"
 #include "task/waiting/notices.hpp"
 
 namespace penstock {
@@ -301,11 +302,15 @@ void Machine::start_timeline(std::size_t events) { here(core_).start_timeline(ev
 
 void Machine::stop_timeline() { here(core_).stop_timeline(); }
 
-std::string Machine::timeline_json() const {
+std::vector<trace::TimelineTrack> timeline_tracks(const Core& core) {
     std::vector<trace::TimelineTrack> tracks;
-    here(core_).each_initiator(
+    core.each_initiator(
         [&](Initiator& initiator) { tracks.push_back({track_of(initiator), initiator.timeline().snapshot()}); });
-    return trace::perfetto_json(tracks, Clock::nanoseconds_per_tick(),
+    return tracks;
+}
+
+std::string Machine::timeline_json() const {
+    return trace::perfetto_json(timeline_tracks(here(core_)), Clock::nanoseconds_per_tick(),
                                 [this](std::uint32_t id) { return core_->timeline_name(id); });
 }
 
