@@ -107,7 +107,7 @@ struct ClusterOptions {
     /// A buffer that a filter had in hand when so many nodes died is dropped, and named in Run::lost().
     int deaths_of_a_buffer = 2;
     MachineOptions machine{};       ///< of the program's own part, where it is given none
-    MachineOptions node_machine{};  ///< of each agent's: targets, isolation
+    MachineOptions node_machine{};  ///< of each agent's: targets, isolation, pin (not with "local")
     /// Is given what agents print, a line each, behind the name of its node; empty: stderr.
     std::function<void(const std::string& line)> log{};
 };
