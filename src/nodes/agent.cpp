@@ -343,7 +343,7 @@ class Agent final : public Site {
             made = std::make_shared<team::FarTeam>(plan, invitation_.site,
                                                    team::FarTeam::Options{
                                                        .accept_within = options.accept_within,
-                                                       .pin = options.pin,
+                                                       .pin = options.pin && invitation_.pinned,
                                                        .look = [this] { return endpoint.look(); },
                                                        .look_away = [this] { endpoint.look_away(); },
                                                    });

@@ -387,7 +387,7 @@ TEST(RanksOverNodes, see_stores_through_the_answer_to_a_question) {
                 auto first = RemoteCounter::accept(me, 0, "counter");
                 auto last = RemoteCounter::accept(me, 2, "counter");
                 for (std::uint32_t round = 1; round <= 6; ++round) {
-                    while (first.load() < 2 * round) expect(!me.gone(0) && !me.gone(2), "somebody has failed");
+                    while (first.load() < 2 * round) expect(!me.failed(0) && !me.failed(2), "somebody has failed");
                     last.store(round);
                 }
             } else {
@@ -437,14 +437,14 @@ TEST(RanksOverNodes, change_words_of_other_nodes) {
                     expect(i == 0 || before > sum, "a counter went back");
                     sum = before;
                 }
-                while (counter.load() < 1'200) expect(!me.gone(0), "somebody has failed");
+                while (counter.load() < 1'200) expect(!me.failed(0), "somebody has failed");
                 first = !remote.test_and_set();
                 expect(first || remote.is_set(), "a flag");
                 barrier.arrive_and_wait();
                 barrier.arrive_and_wait();
                 expect(!remote.is_set(), "a flag that was cleared");
                 if (me.index() == 5) counter.store(1);
-                while (counter.load() >= 1'200) expect(!me.gone(0), "somebody has failed");
+                while (counter.load() >= 1'200) expect(!me.failed(0), "somebody has failed");
                 for (;;) {  // one after the other
                     auto expected = static_cast<std::uint64_t>(me.index());
                     if (counter.compare_exchange(expected, static_cast<std::uint64_t>(me.index()) + 1)) break;
