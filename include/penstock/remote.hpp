@@ -90,7 +90,7 @@ class Remote {
     /// One element. Throws OutOfBounds, as all the others.
     void store(std::size_t index, const T& value) const {
         if (index >= near_) [[unlikely]]
-            return store_far(index, &value, 1);
+            return store_far(index, value);
         std::memcpy(at(index), &value, sizeof(T));
     }
 
@@ -185,6 +185,8 @@ class Remote {
         region::check(name(), index, count, size_);
         if (count != 0) memory_.far()->store(index * sizeof(T), values, count * sizeof(T));
     }
+    /// By value, so that one that is stored near by can stay in a register.
+    [[gnu::cold, gnu::noinline]] void store_far(std::size_t index, T value) const { store_far(index, &value, 1); }
     void store_far_transposed(const Block& block, std::span<const T> source, std::size_t source_pitch) const {
         std::vector<T> row(block.columns);
         for (std::size_t r = 0; r < block.rows; ++r) {
