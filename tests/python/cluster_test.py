@@ -1,5 +1,6 @@
 """Graphs of Python over a cluster: agents are processes of this machine."""
 
+import json
 import os
 import signal
 import subprocess
@@ -105,6 +106,24 @@ def test_a_group_that_is_not_there_is_named(cluster):
     graph, _ = chain(("multiply", multiply, {"nodes": "elsewhere"}))
     with pytest.raises(ps.GraphError, match="'elsewhere', which the cluster does not have: it has 'workers'"):
         graph.start(cluster)
+
+
+def test_a_timeline_shows_all_nodes():
+    graph = ps.Graph()
+    source, node, reader = graph.add("numbers", numbers, 50), graph.add("multiply", multiply, copies=2, nodes="workers"), graph.add_reader("reader", "int64")
+    graph.connect(source, node)
+    graph.connect(node, reader)
+    with ps.Cluster("local", workers=ps.Nodes(2), targets=1) as cluster:
+        cluster.start_timeline()
+        with graph.start(cluster) as run:
+            assert len(list(reader)) == 50
+            run.finish()
+        cluster.stop_timeline()
+        events = json.loads(cluster.timeline_json())["traceEvents"]
+    processes = {event["args"]["name"]: event["pid"] for event in events if event["name"] == "process_name"}
+    assert list(processes) == ["program", "workers.0", "workers.1"]
+    assert {event["pid"] for event in events if event["name"] == "multiply"} <= {processes["workers.0"], processes["workers.1"]}
+    assert sum(event["name"] == "multiply" for event in events) >= 40
 
 
 def test_what_goes_where_can_be_asked_and_drawn(cluster):
