@@ -73,8 +73,9 @@ Engine::~Engine() {
     for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
     for (int rank = 0; rank < me_.size(); ++rank) close(rank);
     if (!threads()) return;
-    const auto leave = [](const Mailbox& box) {  // of a shadow nobody else has a part
-        if (box && box.header().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) box.empty();
+    const auto is_near = [this](int rank) { return peers_[static_cast<std::size_t>(rank)].far == nullptr; };
+    const auto leave = [&](const Mailbox& box) {  // of a shadow nobody else has a part
+        if (box && box.header().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) box.empty(is_near);
     };
     leave(box_);
     for (const Peer& peer : peers_)

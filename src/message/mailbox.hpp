@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "message/answer.hpp"
@@ -129,7 +130,7 @@ class Mailbox {
     }
     std::uint64_t ring_bytes() const noexcept { return ring_bytes_; }
     /// Deletes parcels that nobody took. Only when nobody else uses the mailbox.
-    void empty() const;
+    void empty(const std::function<bool(int)>& is_near) const;
 
   private:
     static void fill(MailboxHeader& header, Rank owner, const MessengerOptions& options);

@@ -91,6 +91,7 @@ class Agent final : public Site {
   private:
     void control(wire::Wire& from, Control what, const About& about, std::span<const std::byte> payload) override {
         if (from.site != 0) throw Error("a node says what only the program says");
+        if (what == Control::team_lost || what == Control::fence) endpoint.read_out(about.site);
         std::unique_lock guard(lock_);
         switch (what) {
             case Control::peers:
@@ -124,7 +125,12 @@ class Agent final : public Site {
                 if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->may_begin = true;
                 break;
             case Control::team_release:
-                if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->released = true;
+                if (const auto run = teams_.find(about.run); run != teams_.end()) {
+                    run->second->released = true;
+                    // Nobody answers a rank that still runs, behind an interruption.
+                    if (const auto& team = run->second->team; team != nullptr)
+                        for (const auto site : team->peers()) team->node_lost(site);
+                }
                 break;
             case Control::team_interrupt:
                 if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->interrupted = true;
@@ -264,7 +270,10 @@ class Agent final : public Site {
     void record(std::uint64_t events) {
         const std::lock_guard guard(machine_lock_);
         timeline_events_ = events;
-        if (machine_ != nullptr && events != 0) machine_->start_timeline(events);
+        try {
+            if (machine_ != nullptr && events != 0) machine_->start_timeline(events);
+        } catch (const std::bad_alloc&) {  // then it records nothing
+        }
         if (machine_ != nullptr && events == 0) machine_->stop_timeline();
     }
 
@@ -283,11 +292,17 @@ class Agent final : public Site {
                 const std::lock_guard guard(lock_);
                 run.state = std::move(state);
             }
+            std::exception_ptr why;
             endpoint.call([&] {
-                const std::lock_guard guard(lock_);
-                run.state->far->set_wire(0, program_);
-                for (const auto site : run.state->far->peers()) run.state->far->set_wire(site, wire_to(site));
+                try {
+                    const std::lock_guard guard(lock_);
+                    run.state->far->set_wire(0, program_);
+                    for (const auto site : run.state->far->peers()) run.state->far->set_wire(site, wire_to(site));
+                } catch (...) {
+                    why = std::current_exception();
+                }
             });
+            if (why) std::rethrow_exception(why);
             say(*program_, Control::ready, {.run = run.number});
         } catch (const std::exception& error) {
             const std::string text = said_by(error);
@@ -339,7 +354,6 @@ class Agent final : public Site {
         std::shared_ptr<team::FarTeam> made;
         try {
             const auto [plan, options, recipe] = team_from(run.number, bytes);
-            auto program = program_of(recipe);
             made = std::make_shared<team::FarTeam>(plan, invitation_.site,
                                                    team::FarTeam::Options{
                                                        .accept_within = options.accept_within,
@@ -352,7 +366,6 @@ class Agent final : public Site {
                 try {
                     const std::lock_guard guard(lock_);
                     for (const auto site : made->peers()) made->set_wire(site, wire_to(site));
-                    run.program = std::move(program);
                     run.team = made;
                     for (const auto site : run.lost) made->node_lost(site);
                     teams[run.number] = made;
@@ -361,12 +374,19 @@ class Agent final : public Site {
                 }
             });
             if (why) std::rethrow_exception(why);
+            auto program = program_of(recipe);  // behind the wires: it may take long, and others dial meanwhile
+            {
+                const std::lock_guard guard(lock_);
+                run.program = std::move(program);
+            }
             say(*program_, Control::team_ready, {.run = run.number});
         } catch (const std::exception& error) {
             const std::string text = said_by(error);
             const auto words = bytes_of(text);
             say(*program_, Control::team_refused, {.run = run.number}, {words.begin(), words.end()});
             await(run, &AgentTeam::released);
+            if (made != nullptr) Site::leave(*made);
+            made = nullptr;
             return forget(run);
         }
         if (await(run, &AgentTeam::may_begin)) {

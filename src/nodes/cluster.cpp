@@ -300,12 +300,14 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
         case Control::present: {
             const auto [at, host, process] = unpacked<Present>(payload);
             if (member.state == Member::State::present) throw Error("a node says a second time that it is there");
+            (void)wire::Address::of_text(at);  // others will dial it
             member.at = at;
             member.host = host;
             member.process = static_cast<int>(process);
             if (member.state == Member::State::starting) {
                 member.state = Member::State::present;
                 member.lost = peers_told_ = false;
+                clocks.erase(from.site);
                 join_timeline(member);
             }
             break;

@@ -118,6 +118,7 @@ streaming::Placement ClusterState::place(const Model& model, std::vector<std::st
 }
 
 std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions& run_options) {
+    const auto self = shared_from_this();  // another thread may close the cluster meanwhile
     for (auto& filter : described.filters)
         for (auto& [name, value] : std::exchange(filter.changes, {}))
             streaming::named(filter.first->settings, name)->set(value);
@@ -167,13 +168,17 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
     guard.lock();
     run.state = state.get();
     const auto until = std::chrono::steady_clock::now() + options.time_to_start;
+    // Parts are given once all are there: one that is given before a neighbour is replaced knows the old one's address.
+    const auto is_there = [&](wire::Site site) { return members.at(site).state == Member::State::present; };
     try {
         while (run.ready != run.sites) {
+            if (closing) throw UsageError("this cluster is being destroyed");
             if (!run.refused.empty()) throw GraphError({run.refused});
+            const bool all_there = std::ranges::all_of(run.sites, is_there);
             for (const auto site : run.sites) {
                 const auto& member = members.at(site);
                 if (member.lost) throw NodeDied(member.node.name, "nothing has taken its place", {}, 0);
-                if (member.state != Member::State::present || run.given[site] == member.node.generation) continue;
+                if (!all_there || run.given[site] == member.node.generation) continue;
                 const bool another = std::exchange(run.given[site], member.node.generation) != 0;
                 run.ready.erase(site);
                 state->far->set_wire(site, member.wire);

@@ -11,6 +11,7 @@
 #include "nodes/site.hpp"
 #include "nodes/timeline.hpp"
 #include "penstock/cluster.hpp"
+#include "process/fork.hpp"
 
 namespace penstock::nodes {
 
@@ -96,6 +97,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void stop_timeline();
     std::string timeline_json();
 
+    const Origin origin{};
     const ClusterOptions options;
     std::shared_ptr<Engine> engine;
     const wire::Secret secret;

@@ -88,6 +88,8 @@ void ClusterState::team_says(wire::Site site, Control what, std::uint32_t of_tea
     const auto found = cluster_teams.find(of_team);
     if (found == cluster_teams.end()) return;
     auto& team = *found->second;
+    if (std::ranges::find(team.plan.nodes, site, &team::TeamNode::site) == team.plan.nodes.end())
+        throw Error("a node speaks of a team in which it has no part");
     if (what == Control::team_ready) {
         team.ready.insert(site);
     } else if (what == Control::team_refused) {
@@ -123,6 +125,8 @@ void ClusterState::team_loses(std::uint32_t of_team, ClusterTeam& team, wire::Si
 }
 
 std::vector<TeamEnd> ClusterState::run_team(const TeamOrder& order, const std::function<bool()>& look) {
+    origin.require("this cluster");
+    const auto self = shared_from_this();  // another thread may close the cluster meanwhile
     Locked guard(lock);
     std::vector<wire::Site> sites;
     wire::Site last = 0;
@@ -145,15 +149,19 @@ std::vector<TeamEnd> ClusterState::run_team(const TeamOrder& order, const std::f
         interrupted = look() || interrupted;
         guard.lock();
     };
-    // Nodes that are being replaced just now.
-    for (const auto site : sites)
-        while (members.at(site).state != Member::State::present) {
-            check_closing();
-            if (interrupted) return {};
-            if (std::chrono::steady_clock::now() > until)
-                throw NodeDied(members.at(site).node.name, "another was not there in time for the team", {}, 0);
-            wait();
-        }
+    // Nodes that are being replaced just now; another may die while one is waited for.
+    const auto is_absent = [&](wire::Site site) { return members.at(site).state != Member::State::present; };
+    for (;;) {
+        const auto absent = std::ranges::find_if(sites, is_absent);
+        if (absent == sites.end()) break;
+        check_closing();
+        if (interrupted) return {};
+        if (members.at(*absent).lost)
+            throw NodeDied(members.at(*absent).node.name, "nothing has taken its place", {}, 0);
+        if (std::chrono::steady_clock::now() > until)
+            throw NodeDied(members.at(*absent).node.name, "another was not there in time for the team", {}, 0);
+        wait();
+    }
     check_closing();
     const auto number_of_team = next_run++;
     const auto team = std::make_shared<ClusterTeam>();

@@ -64,6 +64,7 @@ bool Site::quick(const wire::FrameHead& head) const noexcept {
 
 std::byte* Site::room(wire::Wire& wire, const wire::FrameHead& head) {
     auto& reading = reading_[wire.site];
+    reading = {};  // of one whose memory was refused
     if ((reading.run = run_of(head)) != nullptr) return reading.run->room(wire, head);
     if ((reading.team = team_of(head)) != nullptr) return reading.team->room(wire, head);
     if (!of_run(head) && head.payload_bytes > most_of_control) throw Error("a frame is too long");

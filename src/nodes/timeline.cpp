@@ -16,8 +16,18 @@ namespace penstock::nodes {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// Of one node, in one frame: a fourth of the longest that is taken.
+constexpr std::size_t most_events = std::size_t{1} << 20;
+
+}  // namespace
+
 void NodeClock::answered(std::uint64_t asked, std::uint64_t there, std::uint64_t now) {
-    if (left_ == 0 || asked > now) throw Error("a node says what time it is, and nobody has asked it");
+    if (asked_ == 0 || asked != asked_ || asked > now)
+        throw Error("a node says what time it is, and nobody has asked it");
+    asked_ = 0;
+    if (left_ == 0) return;
     --left_;
     auto& best = again_ ? last_ : first_;
     if (const auto trip = now - asked; trip < best.round_trip) best = {asked + trip / 2, there, trip};
@@ -41,7 +51,14 @@ TimelinePart timeline_part_of(Machine& machine) {
     TimelinePart part;
     Core& core = Core::of(machine);
     std::set<std::uint32_t> ids;
-    for (auto& [track, recording] : timeline_tracks(core)) {
+    auto tracks = timeline_tracks(core);
+    const auto most = std::max<std::size_t>(most_events / std::max<std::size_t>(tracks.size(), 1), 1);
+    for (auto& [track, recording] : tracks) {
+        if (const auto all = recording.events.size(); all > most) {  // the newest
+            recording.events.erase(recording.events.begin(),
+                                   recording.events.end() - static_cast<std::ptrdiff_t>(most));
+            recording.dropped += all - most;
+        }
         for (const auto& event : recording.events) ids.insert(event.id);
         std::get<0>(part).emplace_back(track.role == trace::Role::target, track.id, track.name, track.started,
                                        track.ended, std::move(recording.events), recording.dropped);
@@ -85,13 +102,15 @@ trace::TimelineProcess process_of(Machine& program) {
 
 /// Under the lock.
 void ClusterState::ask_clock(const Member& member) {
-    say_to(member, Control::ask_clock, {}, packed(std::uint64_t{Clock::ticks()}));
+    const std::uint64_t now = Clock::ticks();
+    if (clocks[static_cast<wire::Site>(member.node.site)].ask(now)) say_to(member, Control::ask_clock, {}, packed(now));
 }
 
 /// Under the lock. The node joins the recording that goes on.
 void ClusterState::join_timeline(const Member& member) {
     if (timeline_events == 0 || member.spare) return;
     clocks[static_cast<wire::Site>(member.node.site)].begin(false);
+    parts_asked.erase(static_cast<wire::Site>(member.node.site));  // its predecessor
     say_to(member, Control::start_timeline, {}, packed(timeline_events));
     ask_clock(member);
 }
@@ -110,7 +129,6 @@ void ClusterState::start_timeline(std::uint64_t events) {
     machine.start_timeline(events);  // throws for a number that cannot be
     Locked guard(lock);
     timeline_events = events;
-    clocks.clear();
     for (const auto& [site, member] : members)
         if (member.state == Member::State::present) join_timeline(member);
     await_all(guard, [&](wire::Site site) { return !clocks[site].asks(); });
@@ -135,7 +153,9 @@ std::string ClusterState::timeline_json() {
         say_to(member, Control::take_timeline, {});
         parts_asked.insert(site);
     }
-    await_all(guard, [&](wire::Site site) { return !clocks[site].asks() && parts.contains(site); });
+    await_all(guard, [&](wire::Site site) {
+        return !parts_asked.contains(site) || (!clocks[site].asks() && parts.contains(site));
+    });
     std::vector<trace::TimelineProcess> processes;
     for (const auto& [site, member] : members)
         if (const auto part = parts.find(site); part != parts.end() && clocks[site].known())

@@ -39,6 +39,12 @@ class NodeClock {
         again_ = again;
         left_ = questions;
     }
+    /// A question goes out now. False: one is under way, whose answer will do.
+    bool ask(std::uint64_t now) noexcept {
+        if (asked_ != 0) return false;
+        asked_ = now;
+        return true;
+    }
     /// Throws Error for an answer to no question.
     void answered(std::uint64_t asked, std::uint64_t there, std::uint64_t now);
     bool asks() const noexcept { return left_ != 0; }
@@ -51,6 +57,7 @@ class NodeClock {
     ClockPair first_{}, last_{};
     bool again_ = false;
     int left_ = 0;
+    std::uint64_t asked_ = 0;  ///< when, by a question that is under way; else 0
 };
 
 /// What this process has recorded. Any thread.

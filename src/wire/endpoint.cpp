@@ -119,7 +119,7 @@ std::shared_ptr<Wire> Endpoint::expect(Site site, std::uint32_t generation) {
         if (peer.wire == nullptr || peer.wire->generation < generation) {
             if (peer.wire != nullptr) part(peer, Wire::State::closed);
             peer.wire = std::make_shared<Wire>(site, generation);
-            peer.generation = generation;
+            peer.generation = std::max(peer.generation, generation);  // one that was fenced stays out
         }
         made = peer.wire;
     });
@@ -150,6 +150,18 @@ void Endpoint::cut(Site site) {
             peer != peers_.end() && peer->second.wire != nullptr && peer->second.wire->state() == Wire::State::joined)
             part(peer->second, Wire::State::broken);
     });
+}
+
+void Endpoint::read_out(Site site) {
+    constexpr int most_reads = 512;  // of one that is not dead, and goes on sending
+    const auto found = peers_.find(site);
+    if (found == peers_.end() || found->second.wire == nullptr) return;
+    auto& peer = found->second;
+    bool more = true, nonsense = false;
+    for (int i = 0; i < most_reads && more && !peer.ends && peer.wire->state() == Wire::State::joined; ++i)
+        if (!peer.wire->read(events_, read_at_once, more, nonsense))
+            peer.ends = nonsense ? Wire::State::lost : Wire::State::broken;
+    peer.left = peer.left || peer.ends;
 }
 
 std::shared_ptr<Wire> Endpoint::wire_to(Site site) {

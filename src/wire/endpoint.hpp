@@ -52,6 +52,8 @@ class Endpoint {
     void fence(Site peer, std::uint32_t generation);
     /// Ends the connection of a wire, as a fault of the network would. For tests.
     void cut(Site peer);
+    /// Takes in what has come from this peer, who is dead: what it had said before counts. In the endpoint's turn.
+    void read_out(Site peer);
     /// Null where there is none.
     std::shared_ptr<Wire> wire_to(Site peer);
     /// Connections that were refused, by reason.

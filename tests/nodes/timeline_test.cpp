@@ -29,6 +29,7 @@ void ask(NodeClock& clock, bool again, double from, const Elsewhere& other, std:
     for (double now = from; clock.asks(); now += 50'000) {
         const double there = 500 + static_cast<double>(random() % 20'000),
                      back = static_cast<double>(random() % 20'000);
+        EXPECT_TRUE(clock.ask(static_cast<std::uint64_t>(now)));
         clock.answered(static_cast<std::uint64_t>(now), other.there(now + there),
                        static_cast<std::uint64_t>(now + there + back));
     }
@@ -53,8 +54,25 @@ TEST(NodeClocks, an_answer_to_no_question_is_refused) {
     NodeClock clock;
     EXPECT_THROW(clock.answered(1, 2, 3), Error);
     clock.begin(false);
+    EXPECT_TRUE(clock.ask(4));
     EXPECT_THROW(clock.answered(4, 2, 3), Error);
+    EXPECT_THROW(clock.answered(3, 2, 5), Error);
     EXPECT_TRUE(clock.asks());
+}
+
+TEST(NodeClocks, a_question_that_is_under_way_is_not_asked_again) {
+    NodeClock clock;
+    clock.begin(false);
+    EXPECT_TRUE(clock.ask(10));
+    clock.begin(true);  // the recording is taken meanwhile
+    EXPECT_FALSE(clock.ask(11));
+    std::uint64_t now = 10;
+    for (; clock.asks(); ++now) {
+        clock.answered(now, 2, now + 1);
+        EXPECT_TRUE(clock.ask(now + 1));
+    }
+    clock.answered(now, 2, now + 1);  // the last is answered, too
+    EXPECT_FALSE(clock.asks());
 }
 
 /// What a file holds, in the program's ticks.

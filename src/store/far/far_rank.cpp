@@ -44,55 +44,59 @@ std::uint64_t FarRank::put_log(std::size_t place) {
 void FarRank::store(std::size_t place, std::uint32_t memory, std::size_t offset, const std::byte* from,
                     std::size_t bytes) {
     auto& node = team_.node(place);
+    if (bytes >= long_span) {
+        for (std::size_t done = 0; done < bytes;) {
+            const auto step = std::min(longest_span, bytes - done);
+            {
+                const std::lock_guard guard(lock_);
+                put_log(place, logs_[place]);  // in the order in which they were stored
+                logs_[place].count = team_.put_counted(node, FarFrame::copy,
+                                                       CopyHead{.team = team_.plan.number,
+                                                                .memory = memory,
+                                                                .offset = offset + done,
+                                                                .word = 0,
+                                                                .value = 0,
+                                                                .word_bytes = CopyHead::no_word,
+                                                                .wakes = 0},
+                                                       copy_of(from + done, step));
+            }
+            node.wire->flush();
+            wait_for_room(node);
+            done += step;
+        }
+        return;
+    }
     {
         const std::lock_guard guard(lock_);
         Log& log = logs_[place];
-        if (bytes >= long_span) {
-            put_log(place, log);  // in the order in which they were stored
-            for (std::size_t done = 0; done < bytes;) {
-                const auto step = std::min(longest_span, bytes - done);
-                log.count = team_.put_counted(node, FarFrame::copy,
-                                              CopyHead{.team = team_.plan.number,
-                                                       .memory = memory,
-                                                       .offset = offset + done,
-                                                       .word = 0,
-                                                       .value = 0,
-                                                       .word_bytes = CopyHead::no_word,
-                                                       .wakes = 0},
-                                              copy_of(from + done, step));
-                done += step;
-            }
-            node.wire->flush();
+        StoreRecord record;
+        if (!log.bytes.empty()) std::memcpy(&record, log.bytes.data() + log.last, sizeof record);
+        if (!log.bytes.empty() && record.memory == memory && record.offset + record.bytes == offset) {
+            record.bytes += static_cast<std::uint32_t>(bytes);
         } else {
-            StoreRecord record;
-            if (!log.bytes.empty()) std::memcpy(&record, log.bytes.data() + log.last, sizeof record);
-            if (!log.bytes.empty() && record.memory == memory && record.offset + record.bytes == offset) {
-                record.bytes += static_cast<std::uint32_t>(bytes);
-            } else {
-                log.last = log.bytes.size();
-                record = {memory, static_cast<std::uint32_t>(bytes), offset};
-                log.bytes.resize(log.bytes.size() + sizeof record);
-            }
-            std::memcpy(log.bytes.data() + log.last, &record, sizeof record);
-            log.bytes.insert(log.bytes.end(), from, from + bytes);
-            if (log.bytes.size() >= long_log) put_log(place, log);
+            log.last = log.bytes.size();
+            record = {memory, static_cast<std::uint32_t>(bytes), offset};
+            log.bytes.resize(log.bytes.size() + sizeof record);
         }
+        std::memcpy(log.bytes.data() + log.last, &record, sizeof record);
+        log.bytes.insert(log.bytes.end(), from, from + bytes);
+        if (log.bytes.size() >= long_log) put_log(place, log);
     }
     wait_for_room(node);
 }
 
-/// By the rank, or a thread of its own beside it.
+/// By the rank, or a thread of its own beside it. Others of this node send there meanwhile, so that more may have arrived
+/// by now than had been sent when this one looked.
 void FarRank::wait_for_room(FarNode& node) {
     const auto sent = node.sent.load(std::memory_order_acquire);
-    const auto arrived = node.arrived.load(std::memory_order_acquire);
-    if (sent - arrived < bytes_a_fence) return;
+    if (node.arrived.load(std::memory_order_acquire) + bytes_a_fence > sent) return;
     std::uint64_t asked = 0;
     {
         const std::lock_guard guard(node.lock);
         asked = node.asked;
     }
-    if (sent - asked >= bytes_a_fence) team_.ask_fence(node, sent);
-    while (sent - node.arrived.load(std::memory_order_acquire) > most_under_way &&
+    if (asked + bytes_a_fence <= sent) team_.ask_fence(node, sent);
+    while (node.arrived.load(std::memory_order_acquire) + most_under_way < sent &&
            !node.lost.load(std::memory_order_acquire))
         if (!look()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
@@ -145,6 +149,7 @@ Changed FarRank::change(int owner, std::uint32_t memory, WordChange what, std::u
     auto& node = team_.node(team_.place_of(owner));
     const auto asked = std::make_shared<FarTeam::Asked>();
     asked->rank = rank_;
+    asked->of = &node;
     std::uint64_t number = 0;
     {
         const std::lock_guard guard(team_.lock_);

@@ -200,21 +200,25 @@ void FarTeam::ask_fence(FarNode& to, std::uint64_t count) const {
 
 // ---- memory of this node's ranks ----
 
-std::uint32_t FarTeam::hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, int owner, MemoryNote* note) {
+std::uint32_t FarTeam::hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, int owner, MemoryNote* note,
+                            int to) {
     const std::lock_guard guard(lock_);
     auto& number = numbers_[memory->data()];
     if (number == 0) {
         number = next_memory_++;
-        granted_[number] = {memory, bytes, owner, note, 0};
+        granted_[number] = {memory, bytes, owner, note, {}};
     }
-    ++granted_[number].holders;
+    ++granted_[number].holders[to];
     return number;
 }
 
-FarTeam::Granted FarTeam::granted(std::uint32_t memory) {
+FarTeam::Granted FarTeam::granted(std::uint32_t memory, const FarNode& to) {
     const std::lock_guard guard(lock_);
     const auto found = granted_.find(memory);
-    if (found == granted_.end()) refuse("is about memory that was not granted");
+    if (found == granted_.end() || std::ranges::none_of(found->second.holders, [&](const auto& each) {
+            return &node(place_of(each.first)) == &to;
+        }))
+        refuse("is about memory that was not granted");
     return found->second;
 }
 
@@ -232,9 +236,10 @@ std::byte* FarTeam::room(wire::Wire& wire, const wire::FrameHead& head) {
     auto& incoming = incoming_[wire.site];
     incoming = {};
     const auto kind = static_cast<FarFrame>(head.kind);
-    if (kind == FarFrame::copy && node_at(wire) != nullptr && !closed_) {
+    const FarNode* const from = node_at(wire);
+    if (kind == FarFrame::copy && from != nullptr && !closed_) {
         const auto copy = head.as<CopyHead>();
-        const auto memory = granted(copy.memory);
+        const auto memory = granted(copy.memory, *from);
         if (copy.offset > memory.bytes || head.payload_bytes > memory.bytes - copy.offset)
             refuse("goes beyond the memory that was granted");
         incoming.into = memory.memory;
@@ -255,8 +260,9 @@ void FarTeam::arrived(wire::Wire& wire, const wire::FrameHead& head) {
             return take_grant(*from, head.as<GrantHead>(), incoming.bytes);
         case FarFrame::accepted: {
             const auto what = head.as<OfMemory>();
-            const auto memory = granted(what.memory);
-            if (what.rank < 0 || what.rank >= plan.size) refuse("names a rank that there is not");
+            const auto memory = granted(what.memory, *from);
+            if (!memory.holders.contains(what.rank) || &node(place_of(what.rank)) != from)
+                refuse("accepts memory that was not granted");
             memory.note->accepted[what.rank / 64].fetch_or(std::uint64_t{1} << what.rank % 64,
                                                            std::memory_order_release);
             return wake_at(seats()[memory.owner].bell);
@@ -264,18 +270,22 @@ void FarTeam::arrived(wire::Wire& wire, const wire::FrameHead& head) {
         case FarFrame::dropped: {
             std::shared_ptr<Mapping> last;  // goes behind the lock
             const std::lock_guard guard(lock_);
-            const auto found = granted_.find(head.as<OfMemory>().memory);
-            if (found == granted_.end()) refuse("drops memory that was not granted");
-            if (--found->second.holders != 0) return;
+            const auto what = head.as<OfMemory>();
+            const auto found = granted_.find(what.memory);
+            const bool is_held = found != granted_.end() && found->second.holders.contains(what.rank);
+            if (!is_held || &node(place_of(what.rank)) != from) refuse("drops memory that was not granted");
+            auto& holders = found->second.holders;
+            if (--holders[what.rank] == 0) holders.erase(what.rank);
+            if (!holders.empty()) return;
             last = std::move(found->second.memory);
             numbers_.erase(last->data());
             granted_.erase(found);
             return;
         }
         case FarFrame::stores:
-            return apply_stores(incoming.bytes);
+            return apply_stores(*from, incoming.bytes);
         case FarFrame::copy:
-            return apply_copy(head.as<CopyHead>(), head.payload_bytes);
+            return apply_copy(*from, head.as<CopyHead>(), head.payload_bytes);
         case FarFrame::copy_back: {
             const auto copy = head.as<CopyBackHead>();
             std::shared_ptr<FarShadow> shadow;
@@ -295,7 +305,7 @@ void FarTeam::arrived(wire::Wire& wire, const wire::FrameHead& head) {
         }
         case FarFrame::change: {
             const auto change = head.as<ChangeHead>();
-            const auto changed = apply_change(change);
+            const auto changed = apply_change(*from, change);
             put(*from, FarFrame::changed, ChangedHead{plan.number, changed.written, change.number, changed.before});
             return from->wire->flush();
         }
@@ -307,6 +317,7 @@ void FarTeam::arrived(wire::Wire& wire, const wire::FrameHead& head) {
                 if (const auto found = asked_.find(changed.number); found != asked_.end()) asked = found->second;
             }
             if (asked == nullptr) return;  // its rank was interrupted
+            if (asked->of != from) refuse("answers what was not asked");
             asked->answer = {changed.before, changed.written != 0};
             asked->there.store(true, std::memory_order_release);
             return wake_at(seats()[asked->rank].bell);
@@ -334,7 +345,7 @@ void FarTeam::arrived(wire::Wire& wire, const wire::FrameHead& head) {
     }
 }
 
-void FarTeam::apply_stores(std::span<const std::byte> records) {
+void FarTeam::apply_stores(const FarNode& from, std::span<const std::byte> records) {
     Granted memory;
     std::uint32_t last = 0;
     while (!records.empty()) {
@@ -342,7 +353,7 @@ void FarTeam::apply_stores(std::span<const std::byte> records) {
         if (records.size() < sizeof record) refuse("ends in the middle of a store");
         std::memcpy(&record, records.data(), sizeof record);
         records = records.subspan(sizeof record);
-        if (record.memory != last) memory = granted(last = record.memory);
+        if (record.memory != last) memory = granted(last = record.memory, from);
         if (record.bytes > records.size()) refuse("ends in the middle of a store");
         if (record.offset > memory.bytes || record.bytes > memory.bytes - record.offset)
             refuse("goes beyond the memory that was granted");
@@ -351,8 +362,8 @@ void FarTeam::apply_stores(std::span<const std::byte> records) {
     }
 }
 
-void FarTeam::apply_copy(const CopyHead& head, std::uint64_t bytes) {
-    const auto memory = granted(head.memory);
+void FarTeam::apply_copy(const FarNode& from, const CopyHead& head, std::uint64_t bytes) {
+    const auto memory = granted(head.memory, from);
     if (head.offset > memory.bytes || bytes > memory.bytes - head.offset)
         refuse("goes beyond the memory that was granted");
     if (head.word_bytes != CopyHead::no_word) {
@@ -368,8 +379,8 @@ void FarTeam::apply_copy(const CopyHead& head, std::uint64_t bytes) {
     if (head.wakes != 0) wake_at(seats()[memory.owner].bell);
 }
 
-Changed FarTeam::apply_change(const ChangeHead& head) {
-    const auto memory = granted(head.memory);
+Changed FarTeam::apply_change(const FarNode& from, const ChangeHead& head) {
+    const auto memory = granted(head.memory, from);
     if (memory.bytes < sizeof(std::uint64_t)) refuse("has a word that is not in the memory that was granted");
     std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(memory.memory->data()));
     Changed changed;
@@ -405,8 +416,14 @@ void FarTeam::take_grant(FarNode& from, const GrantHead& head, std::span<const s
         refuse("grants memory that there cannot be");
     const std::string name(reinterpret_cast<const char*>(payload.data()), head.name_bytes);
     const auto place = place_of(head.owner);
-    auto shadow = std::make_shared<FarShadow>(shared_from_this(), ranks_.at(head.to), place, head.memory, head.owner,
-                                              *offset + sizeof(MemoryNote));
+    std::shared_ptr<FarShadow> shadow;
+    try {
+        shadow = std::make_shared<FarShadow>(shared_from_this(), ranks_.at(head.to), place, head.memory, head.owner,
+                                             *offset + sizeof(MemoryNote));
+    } catch (const SystemError&) {  // who accepts it is told
+        exchange_.arrived(head.owner, head.to, name, {.bytes = head.bytes, .kind = head.kind});
+        return wake_at(seats()[head.to].bell);
+    }
     auto* const note = new (shadow->data() + *offset) MemoryNote;
     note->bytes = head.bytes;
     note->kind = head.kind;
@@ -434,7 +451,7 @@ bool NodeExchange::try_send(const Member& member, const RankMemory& memory, int 
     if (node.lost.load(std::memory_order_acquire)) return false;
     const auto description = memory.description();
     const GrantHead head{.team = team_.plan.number,
-                         .memory = team_.hold(memory.memory_, memory.size(), member.index, memory.note_),
+                         .memory = team_.hold(memory.memory_, memory.size(), member.index, memory.note_, to),
                          .owner = member.index,
                          .to = to,
                          .bytes = memory.size(),
@@ -454,6 +471,8 @@ std::optional<Letter> NodeExchange::collect(const Member& member, int owner, con
 }
 
 RankMemory NodeExchange::open(Letter letter, int owner, const std::string& name) {
+    if (letter.memory == nullptr)
+        throw SystemError("cannot map the shadow of '" + name + "', which lies on another node", ENOMEM);
     const auto shadow = team_.is_here(owner) ? nullptr : std::static_pointer_cast<FarShadow>(letter.memory);
     auto memory = opened(std::move(letter.memory), letter.bytes, owner, name);
     if (shadow == nullptr) return memory;

@@ -170,13 +170,14 @@ class FarTeam : public std::enable_shared_from_this<FarTeam> {
         std::size_t bytes = 0;
         int owner = -1;
         MemoryNote* note = nullptr;
-        int holders = 0;
+        std::map<int, int> holders{};  ///< ranks of other nodes, and how often it was granted to each
     };
     /// A question whose answer is on its way.
     struct Asked {
         std::atomic<bool> there{false};
         Changed answer{};
         int rank = -1;
+        const FarNode* of = nullptr;  ///< that is to answer
     };
     /// The payload that a wire brings.
     struct Incoming {
@@ -213,11 +214,12 @@ class FarTeam : public std::enable_shared_from_this<FarTeam> {
     }
 
     /// The number of this memory, for one more holder.
-    std::uint32_t hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, int owner, MemoryNote* note);
-    Granted granted(std::uint32_t memory);
-    void apply_stores(std::span<const std::byte> records);
-    void apply_copy(const CopyHead& head, std::uint64_t bytes);
-    Changed apply_change(const ChangeHead& head);
+    std::uint32_t hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, int owner, MemoryNote* note, int to);
+    /// To a rank of that node. Throws Error.
+    Granted granted(std::uint32_t memory, const FarNode& to);
+    void apply_stores(const FarNode& from, std::span<const std::byte> records);
+    void apply_copy(const FarNode& from, const CopyHead& head, std::uint64_t bytes);
+    Changed apply_change(const FarNode& from, const ChangeHead& head);
     void take_grant(FarNode& from, const GrantHead& head, std::span<const std::byte> payload);
 
     const Options options_;
