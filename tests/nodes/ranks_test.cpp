@@ -788,6 +788,38 @@ TEST(RanksOverNodes, lose_and_repeat_nothing_when_connections_break) {
     }
 }
 
+TEST(RanksOverNodes, of_one_node_that_store_at_once_do_not_wait_for_one_anothers_bytes) {
+    Cluster cluster(on(2));
+    spmd(6,
+         [](Rank me) {
+             constexpr std::size_t size = std::size_t{1} << 20;
+             constexpr int times = 80;
+             Barrier barrier(me, "all");
+             if (me.index() == 0) {
+                 std::vector<Region<std::uint8_t>> regions;
+                 for (int from = 3; from < 6; ++from) {
+                     regions.emplace_back(me, "of " + std::to_string(from), size);
+                     regions.back().grant(from);
+                 }
+                 barrier.arrive_and_wait();
+                 for (const auto& region : regions)
+                     expect(std::ranges::all_of(region, [](auto each) { return each == times; }),
+                            "what was stored last");
+                 return;
+             }
+             if (me.index() >= 3) {
+                 auto remote = Remote<std::uint8_t>::accept(me, 0, "of " + std::to_string(me.index()));
+                 std::vector<std::uint8_t> values(size);
+                 for (int i = 1; i <= times; ++i) {
+                     std::ranges::fill(values, static_cast<std::uint8_t>(i));
+                     remote.store(0, values);
+                 }
+             }
+             barrier.arrive_and_wait();
+         },
+         {.cluster = &cluster});
+}
+
 TEST(RanksOverNodes, are_held_back_when_they_store_faster_than_it_arrives) {
     Cluster cluster(on(2));
     spmd(
