@@ -85,8 +85,8 @@ void FarRank::store(std::size_t place, std::uint32_t memory, std::size_t offset,
     wait_for_room(node);
 }
 
-/// By the rank, or a thread of its own beside it. Others of this node send there meanwhile, so that more may have arrived
-/// by now than had been sent when this one looked.
+/// By the rank, or a thread of its own beside it. Others of this node send there, too, so that more may have arrived by
+/// now than had been sent when this one looked.
 void FarRank::wait_for_room(FarNode& node) {
     const auto sent = node.sent.load(std::memory_order_acquire);
     if (node.arrived.load(std::memory_order_acquire) + bytes_a_fence > sent) return;
