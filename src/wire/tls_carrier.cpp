@@ -91,7 +91,12 @@ class TlsCarrier final : public Carrier {
         ssize_t all = 0;
         std::size_t part = 0, offset = 0;
         while (part < parts.size() && push() && coded() < most_coded) {
-            std::size_t staged = 0;
+            // A whole record of one part is read where it lies.
+            const bool whole = parts[part].iov_len - offset >= staged_.size();
+            const auto* const from =
+                whole ? static_cast<const std::byte*>(parts[part].iov_base) + offset : staged_.data();
+            std::size_t staged = whole ? staged_.size() : 0;
+            if (whole && (offset += staged) == parts[part].iov_len) ++part, offset = 0;
             while (part < parts.size() && staged < staged_.size()) {
                 const auto bytes = std::min(parts[part].iov_len - offset, staged_.size() - staged);
                 std::memcpy(staged_.data() + staged, static_cast<const std::byte*>(parts[part].iov_base) + offset,
@@ -102,7 +107,7 @@ class TlsCarrier final : public Carrier {
             }
             std::size_t put = 0;
             library_.clear_errors();
-            if (library_.write(ssl_, staged_.data(), staged, &put) != 1) return broken;
+            if (library_.write(ssl_, from, staged, &put) != 1) return broken;
             all += static_cast<ssize_t>(put);
             if (coded() >= most_coded / 4) (void)push();
         }
