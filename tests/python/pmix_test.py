@@ -68,6 +68,34 @@ def test_agents_of_the_command_line_need_none(tmp_path: Path):
     assert (done.returncode, done.stdout) == (0, "[1, 2]\n"), done.stderr
 
 
+RANKS = """
+import numpy as np, os
+import penstock as ps
+ps.become_agent()
+
+def to_the_right(me):
+    inbox, ready = ps.Region(me, "inbox", 1, "int64"), ps.Flag(me, "ready")
+    left, right = (me.index - 1) % me.size, (me.index + 1) % me.size
+    inbox.grant(left)
+    ready.grant(left)
+    remote, flag = ps.Remote.accept(me, right, "inbox"), ps.RemoteFlag.accept(me, right, "ready")
+    remote[:] = np.array([me.index])
+    remote.publish(flag)
+    ready.wait()
+    return int(inbox.array[0]), int(os.environ["PMIX_RANK"])
+
+with ps.Cluster("pmix", listen="tcp:127.0.0.1:0", targets=1, workers=2) as cluster:
+    print(ps.spmd(4, to_the_right, cluster=cluster))
+"""
+
+
+@needs_mpirun
+def test_ranks_run_in_the_processes_of_a_job(tmp_path: Path):
+    (tmp_path / "program.py").write_text(RANKS)
+    done = job("-n", "3", sys.executable, str(tmp_path / "program.py"))
+    assert (done.returncode, done.stdout) == (0, "[(3, 1), (0, 1), (1, 2), (2, 2)]\n"), done.stderr
+
+
 @needs_mpirun
 def test_a_job_of_another_size_is_told_what_is_needed(tmp_path: Path):
     (tmp_path / "program.py").write_text(PROGRAM.format(begin="ps.become_agent()"))
