@@ -97,48 +97,36 @@ class Agent final : public Site {
             case Control::peers:
                 join(unpacked<Peers>(payload));
                 break;
-            case Control::part: {
-                auto& run = *parts_.emplace(about.run, std::make_unique<AgentRun>()).first->second;
-                run.number = about.run;
-                run.thread = process::quiet_thread(
-                    "penstock part",
-                    [this, &run, bytes = std::vector<std::byte>(payload.begin(), payload.end())] { live(run, bytes); });
-                run.thread.detach();
+            case Control::part:
+                start(parts_, "penstock part", about.run, payload);
                 break;
-            }
             case Control::begin:
-                if (const auto run = parts_.find(about.run); run != parts_.end()) run->second->may_begin = true;
+                if (auto* const run = found(parts_, about.run)) run->may_begin = true;
                 break;
             case Control::release:
-                if (const auto run = parts_.find(about.run); run != parts_.end()) run->second->released = true;
+                if (auto* const run = found(parts_, about.run)) run->released = true;
                 break;
-            case Control::team: {
-                auto& run = *teams_.emplace(about.run, std::make_unique<AgentTeam>()).first->second;
-                run.number = about.run;
-                run.thread = process::quiet_thread(
-                    "penstock team",
-                    [this, &run, bytes = std::vector<std::byte>(payload.begin(), payload.end())] { live(run, bytes); });
-                run.thread.detach();
+            case Control::team:
+                start(teams_, "penstock team", about.run, payload);
                 break;
-            }
             case Control::team_begin:
-                if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->may_begin = true;
+                if (auto* const run = found(teams_, about.run)) run->may_begin = true;
                 break;
             case Control::team_release:
-                if (const auto run = teams_.find(about.run); run != teams_.end()) {
-                    run->second->released = true;
+                if (auto* const run = found(teams_, about.run)) {
+                    run->released = true;
                     // Nobody answers a rank that still runs, behind an interruption.
-                    if (const auto& team = run->second->team; team != nullptr)
+                    if (const auto& team = run->team; team != nullptr)
                         for (const auto site : team->peers()) team->node_lost(site);
                 }
                 break;
             case Control::team_interrupt:
-                if (const auto run = teams_.find(about.run); run != teams_.end()) run->second->interrupted = true;
+                if (auto* const run = found(teams_, about.run)) run->interrupted = true;
                 break;
             case Control::team_lost:
-                if (const auto run = teams_.find(about.run); run != teams_.end()) {
-                    run->second->lost.push_back(about.site);
-                    if (run->second->team != nullptr) run->second->team->node_lost(about.site);
+                if (auto* const run = found(teams_, about.run)) {
+                    run->lost.push_back(about.site);
+                    if (run->team != nullptr) run->team->node_lost(about.site);
                 }
                 break;
             case Control::fence:
@@ -187,6 +175,23 @@ class Agent final : public Site {
                 throw Error("the program says what only agents say");
         }
         changed_.notify_all();
+    }
+
+    /// Null: it is over.
+    template <class Of>
+    static Of* found(const std::map<std::uint32_t, std::unique_ptr<Of>>& all, std::uint32_t number) {
+        const auto at = all.find(number);
+        return at == all.end() ? nullptr : at->second.get();
+    }
+    /// Its life begins, on a thread of its own.
+    template <class Of>
+    void start(std::map<std::uint32_t, std::unique_ptr<Of>>& all, const char* thread, std::uint32_t number,
+               std::span<const std::byte> payload) {
+        auto& run = *all.emplace(number, std::make_unique<Of>()).first->second;
+        run.number = number;
+        run.thread = process::quiet_thread(
+            thread, [this, &run, bytes = std::vector<std::byte>(payload.begin(), payload.end())] { live(run, bytes); });
+        run.thread.detach();
     }
 
     void changed(wire::Wire& wire) noexcept override {
@@ -272,7 +277,10 @@ class Agent final : public Site {
         timeline_events_ = events;
         try {
             if (machine_ != nullptr && events != 0) machine_->start_timeline(events);
-        } catch (const std::bad_alloc&) {  // then it records nothing
+        } catch (const std::bad_alloc&) {
+            std::fprintf(stderr,
+                         "there is no memory for a timeline of %llu events a thread: nothing is recorded here\n",
+                         static_cast<unsigned long long>(events));
         }
         if (machine_ != nullptr && events == 0) machine_->stop_timeline();
     }
@@ -292,17 +300,11 @@ class Agent final : public Site {
                 const std::lock_guard guard(lock_);
                 run.state = std::move(state);
             }
-            std::exception_ptr why;
             endpoint.call([&] {
-                try {
-                    const std::lock_guard guard(lock_);
-                    run.state->far->set_wire(0, program_);
-                    for (const auto site : run.state->far->peers()) run.state->far->set_wire(site, wire_to(site));
-                } catch (...) {
-                    why = std::current_exception();
-                }
+                const std::lock_guard guard(lock_);
+                run.state->far->set_wire(0, program_);
+                for (const auto site : run.state->far->peers()) run.state->far->set_wire(site, wire_to(site));
             });
-            if (why) std::rethrow_exception(why);
             say(*program_, Control::ready, {.run = run.number});
         } catch (const std::exception& error) {
             const std::string text = said_by(error);
@@ -361,19 +363,13 @@ class Agent final : public Site {
                                                        .look = [this] { return endpoint.look(); },
                                                        .look_away = [this] { endpoint.look_away(); },
                                                    });
-            std::exception_ptr why;
             endpoint.call([&] {
-                try {
-                    const std::lock_guard guard(lock_);
-                    for (const auto site : made->peers()) made->set_wire(site, wire_to(site));
-                    run.team = made;
-                    for (const auto site : run.lost) made->node_lost(site);
-                    teams[run.number] = made;
-                } catch (...) {
-                    why = std::current_exception();
-                }
+                const std::lock_guard guard(lock_);
+                for (const auto site : made->peers()) made->set_wire(site, wire_to(site));
+                run.team = made;
+                for (const auto site : run.lost) made->node_lost(site);
+                teams[run.number] = made;
             });
-            if (why) std::rethrow_exception(why);
             auto program = program_of(recipe);  // behind the wires: it may take long, and others dial meanwhile
             {
                 const std::lock_guard guard(lock_);
@@ -412,12 +408,8 @@ class Agent final : public Site {
     }
 
     /// False: it is over meanwhile.
-    bool await(AgentRun& run, bool AgentRun::* what) {
-        std::unique_lock guard(lock_);
-        changed_.wait(guard, [&] { return run.*what || run.released; });
-        return run.*what;
-    }
-    bool await(AgentTeam& run, bool AgentTeam::* what) {
+    template <class Of>
+    bool await(Of& run, bool Of::* what) {
         std::unique_lock guard(lock_);
         changed_.wait(guard, [&] { return run.*what || run.released; });
         return run.*what;

@@ -81,17 +81,25 @@ void Endpoint::close() noexcept {
     thread_.join();
 }
 
-void Endpoint::call(std::function<void()> work) {
+void Endpoint::call(const std::function<void()>& work) {
     if (std::this_thread::get_id() == own_.load(std::memory_order_relaxed)) return work();
     std::unique_lock guard(lock_);
     if (!running_) {
         guard.unlock();
         return work();
     }
-    calls_.push_back(std::move(work));
+    std::exception_ptr thrown;
+    calls_.push_back([&] {
+        try {
+            work();
+        } catch (...) {
+            thrown = std::current_exception();
+        }
+    });
     const auto mine = ++asked_;
     eventfd_write(bell_.get(), 1);
     called_.wait(guard, [&] { return done_ >= mine; });
+    if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 
 void Endpoint::do_calls() {
@@ -102,10 +110,7 @@ void Endpoint::do_calls() {
             calls = std::exchange(calls_, {});
         }
         if (calls.empty()) return;
-        for (const auto& each : calls) try {
-                each();
-            } catch (...) {  // whoever called sees that nothing came of it
-            }
+        for (const auto& each : calls) each();
         const std::lock_guard guard(lock_);
         done_ += calls.size();
         called_.notify_all();

@@ -60,8 +60,9 @@ class Endpoint {
     std::uint64_t refused(Refused why) const noexcept {
         return refused_[static_cast<std::size_t>(why)].load(std::memory_order_relaxed);
     }
-    /// Has the endpoint's thread do something, and waits for that. On that thread, and where there is none: at once.
-    void call(std::function<void()> work);
+    /// Has the endpoint's thread do something, and waits for that. Throws what it throws. On that thread, and where
+    /// there is none: at once.
+    void call(const std::function<void()>& work);
     /// Takes in frames that are quick, if there are any, in the caller's thread. True: some have come.
     bool look() noexcept;
     /// The caller will not look for a while.

@@ -141,9 +141,7 @@ void Station::complete_job() {
         tally(service_ticks, outcome.ticks);
         if (has_class) note_cost(Clock::ticks() - sent_at);
         tally(sampled);
-        timed_ = Clock::nanoseconds(outcome.ticks) >= 1'000;
-        long_ = Clock::nanoseconds(outcome.ticks) >= 10'000;
-        if (!timed_) since_ = 0;
+        note_length(Clock::nanoseconds(outcome.ticks));
         if (failed_unread) {
             const auto before = dropped.load(std::memory_order_relaxed);
             drop_one_of_each();

@@ -338,6 +338,12 @@ void Station::note_cost(std::uint64_t ticks) noexcept {
     cost.store(before == 0 ? ticks : before - before / 8 + ticks / 8, std::memory_order_relaxed);
 }
 
+void Station::note_length(double nanoseconds) noexcept {
+    timed_ = nanoseconds >= 1'000;
+    long_ = nanoseconds >= 10'000;
+    if (!timed_) since_ = 0;
+}
+
 void Station::sample_end(std::uint64_t begin) {
     const auto end = Clock::ticks();
     if (has_class) [[unlikely]]
@@ -352,9 +358,7 @@ void Station::sample_end(std::uint64_t begin) {
     }
     constexpr double burst_ns = 2'000;
     const double took = Clock::nanoseconds(end - begin);
-    timed_ = took >= 1'000;
-    long_ = took >= 10'000;
-    if (!timed_) since_ = 0;
+    note_length(took);
     burst_ = static_cast<std::uint8_t>(std::clamp(burst_ns / std::max(took, 1.0), 1.0, 16.0));
     tally(service_ticks, end - begin);
     tally(sampled);

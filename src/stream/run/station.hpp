@@ -447,6 +447,7 @@ class alignas(64) Station {
     void pass_on_order();
     bool flush(Outlet& outlet);
     void sample_end(std::uint64_t begin);
+    void note_length(double nanoseconds) noexcept;
     void note_cost(std::uint64_t ticks) noexcept;
 
     std::array<std::atomic<std::uint64_t>, 8> ticks_in_{};
