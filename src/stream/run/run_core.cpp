@@ -58,6 +58,13 @@ void RunCore::add_station(std::unique_ptr<Station> station) {
 void RunCore::try_to_post(Station& to, Mail* mail) { post(to, mail, Server::current == nullptr ? 1 : for_ever); }
 
 void RunCore::post(Station& to, Mail* mail, int most_tries) {
+    const Server* const here = Server::current;
+    if (here != nullptr && &here->run() == this) return post_in_turn(to, mail, most_tries);
+    const HelpersTurn turn(*this);  // with this mail the run may come to its end, which waits for this call then
+    post_in_turn(to, mail, most_tries);
+}
+
+void RunCore::post_in_turn(Station& to, Mail* mail, int most_tries) {
     if (Server* const home = to.home()) {
         if (home == Server::current) [[likely]] {
             if (to.accept(mail)) home->enqueue(to);

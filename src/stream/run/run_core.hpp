@@ -69,9 +69,16 @@ class RunCore {
     bool something_ready() const noexcept { return ready_stations() != 0; }
     /// Wakes whoever waits for something about this run.
     void stir();
-    /// A thread runs stations while it waits.
-    void begin_help() noexcept { helpers_.fetch_add(Turns::begin, std::memory_order_relaxed); }
-    void end_help() noexcept { helpers_.fetch_sub(Turns::end, std::memory_order_release); }
+    /// For as long as a thread that is no target's, or a task of one that runs no stations, touches the run.
+    struct HelpersTurn {
+        RunCore& run;
+        explicit HelpersTurn(RunCore& of) noexcept : run(of) {
+            run.helpers_.fetch_add(Turns::begin, std::memory_order_relaxed);
+        }
+        ~HelpersTurn() { run.helpers_.fetch_sub(Turns::end, std::memory_order_release); }
+        HelpersTurn(const HelpersTurn&) = delete;
+        HelpersTurn& operator=(const HelpersTurn&) = delete;
+    };
 
     // ---- what stations say ----
     void station_ended(Station& station) noexcept;
@@ -167,6 +174,7 @@ class RunCore {
     bool go_on_watching(Server& server);
     bool rest() noexcept;
     void post_once(Station& to, Command& command);
+    void post_in_turn(Station& to, Mail* mail, int most_tries);
 
     static void deliver_at(void* station, void* mail, int target, bool last) noexcept;
 
@@ -208,7 +216,7 @@ class RunCore {
     // of the target that reads them
     std::uint64_t watch_until_ = 0;
     bool fired_long_ = false;
-    /// Turns of threads that run stations while they wait: the run must not end under them
+    /// Turns of threads that run stations while they wait, and of others that send mail: it must not end under them
     std::atomic<std::uint64_t> helpers_{0};
 
     alignas(128) std::mutex failure_lock_;
@@ -225,9 +233,12 @@ class RunCore {
 /// A thread that runs a run's stations while it waits for something, for the length of a turn.
 class Helping {
   public:
-    explicit Helping(RunCore& run) noexcept : server(run, Server::helper), here_(server.here()) { run.begin_help(); }
-    ~Helping() { server.run().end_help(); }
+    explicit Helping(RunCore& run) noexcept : turn_(run), server(run, Server::helper), here_(server.here()) {}
 
+  private:
+    RunCore::HelpersTurn turn_;  // begins first and ends last
+
+  public:
     Server server;
 
   private:
