@@ -256,10 +256,10 @@ void RunCore::look_for_stall(Look& look) {
 // Whoever moves anything of the run has a turn, which is counted when it begins and goes on until what was moved lies
 // where the scan finds it: a helper, a target's server, or a task that serves the queue of ready stations, which is
 // counted when a station is put there. Whoever sends mail from elsewhere (a task of a firing, the program, a backend)
-// has a turn while it does, for behind the mail it still touches the run. If the scan reads anything that was written in a turn, it reads a
-// release by an acquire, or a value that says by itself that something is on its way. In the first case the beginning
-// of that turn happens before the second look at the turns, which finds it counted. If it reads nothing of the kind, it
-// is as if that turn had not begun.
+// has a turn while it does, for behind the mail it touches the run. If the scan reads anything that was written in
+// a turn, it reads a release by an acquire, or a value that says by itself that something is on its way. In the first
+// case the beginning of that turn happens before the second look at the turns, which finds it counted. If it reads
+// nothing of the kind, it is as if that turn had not begun.
 bool RunCore::settled() {
     const std::lock_guard structure_lock(structure);
     const auto turns = turns_while_idle();
