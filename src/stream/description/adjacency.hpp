@@ -58,6 +58,9 @@ class Adjacency {
 /// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters. Looks at each
 /// filter and each stream once, as the next, and finds a filter by binary search.
 std::vector<std::size_t> cycles_of(const Adjacency& adjacency);
+/// How many streams lie between a source and each filter, by the longest way without feedback. By position in
+/// model.filters; of a model whose cycles are declared.
+std::vector<std::uint32_t> depths_of(const Adjacency& adjacency);
 /// Says of each cycle without a feedback stream that it is not declared, and of each feedback stream that closes no
 /// cycle that it does not.
 void find_undeclared_cycles(const Adjacency& adjacency, const std::function<void(std::string)>& say);

@@ -92,6 +92,27 @@ std::vector<std::size_t> cycles_of(const Adjacency& adjacency) {
     return cycles;
 }
 
+std::vector<std::uint32_t> depths_of(const Adjacency& adjacency) {
+    const auto& model = adjacency.model();
+    std::vector<std::size_t> left;  // each behind all that it leads to
+    std::vector<bool> entered(model.filters.size());
+    Walk walk(adjacency, false);
+    for (std::size_t first = 0; first < entered.size(); ++first)
+        if (!entered[first])
+            walk.from(
+                first, [&](std::size_t at) { entered[at] = true; },
+                [&](std::size_t, std::size_t successor) { return !entered[successor]; },
+                [&](std::size_t at) { left.push_back(at); });
+    std::vector<std::uint32_t> depths(model.filters.size());
+    for (auto at = left.rbegin(); at != left.rend(); ++at)
+        for (const auto* const stream : adjacency.out_of(model.filters[*at].id)) {
+            if (stream->options.feedback) continue;
+            auto& depth = depths[model.position(stream->to)];
+            depth = std::max(depth, depths[*at] + 1);
+        }
+    return depths;
+}
+
 void find_undeclared_cycles(const Adjacency& adjacency, const std::function<void(std::string)>& say) {
     const auto& model = adjacency.model();
     const auto name = [&](std::size_t at) { return "'" + model.filters[at].name + "'"; };

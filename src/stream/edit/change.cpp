@@ -112,6 +112,7 @@ void Change::pass_order() {
 
 void Change::make() {
     make_stations();
+    wiring_.set_depths(adjacency_);
     make_links();
     find_touched();
     hold();

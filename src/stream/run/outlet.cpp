@@ -165,7 +165,9 @@ bool Outlet::send(Block* block) {
         choices.push_back(choose(branch, *block));
         if (choices.back().fate == Choice::Fate::wait) return false;
     }
-    for (std::size_t i = 0; i < branches.size(); ++i) carry_out(branches[i], choices[i], block, true);
+    // The last first: of what became ready a thread goes on with the newest, so the readers come in the order in which
+    // the program connected them, as in the serial program.
+    for (std::size_t i = branches.size(); i-- > 0;) carry_out(branches[i], choices[i], block, true);
     give_back(block);
     return true;
 }

@@ -5,6 +5,9 @@
 // has one turn (station.hpp).
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <mutex>
 #include <optional>
 
@@ -22,6 +25,14 @@ class ReadyList {
     /// Null when there is none.
     Station* take_newest() noexcept { return take(newest_); }
     Station* take_oldest() noexcept { return take(oldest_); }
+    Station* oldest() const noexcept { return oldest_; }
+    /// One that is here, or null.
+    Station* take(Station* station) noexcept {
+        if (station == nullptr) return nullptr;
+        (station->older != nullptr ? station->older->newer : oldest_) = station->newer;
+        (station->newer != nullptr ? station->newer->older : newest_) = station->older;
+        return station;
+    }
 
   private:
     void join(Station& station, Station* older, Station* newer) noexcept {
@@ -30,31 +41,78 @@ class ReadyList {
         (older != nullptr ? older->newer : oldest_) = &station;
         (newer != nullptr ? newer->older : newest_) = &station;
     }
-    Station* take(Station* station) noexcept {
-        if (station == nullptr) return nullptr;
-        (station->older != nullptr ? station->older->newer : oldest_) = station->newer;
-        (station->newer != nullptr ? station->newer->older : newest_) = station->older;
-        return station;
-    }
-
     Station* newest_ = nullptr;
     Station* oldest_ = nullptr;
 };
 
-/// For all threads.
-class alignas(128) ReadyStack {
+/// Of one thread, by how many streams lie between a source and the station.
+class ReadyByDepth {
+  public:
+    bool empty() const noexcept { return some_ == 0; }
+    void push(Station& station) noexcept {
+        const auto depth = std::min<std::size_t>(station.depth.load(std::memory_order_relaxed), depths - 1);
+        lists_[depth].push_newest(station);
+        some_ |= std::uint64_t{1} << depth;
+    }
+    // Null when there is none.
+    /// The deepest; of equals, the oldest whose memory is not in another core's cache, as it did not run there the last
+    /// time. The oldest of all is passed over a few times at most.
+    Station* take_deepest(int target) noexcept {
+        if (some_ == 0) return nullptr;
+        const auto depth = depths - 1 - static_cast<std::size_t>(std::countl_zero(some_));
+        Station* const oldest = lists_[depth].oldest();
+        Station* chosen = oldest;
+        for (int looked = 1; chosen != nullptr && chosen->ran_elsewhere(target); ++looked)
+            chosen = looked < most_looked_at ? chosen->newer : nullptr;
+        if (chosen == nullptr || (chosen != oldest && ++oldest->passed_over > most_passed_over)) chosen = oldest;
+        return take(depth, chosen);
+    }
+    /// The oldest of another depth each time.
+    Station* take_in_turn() noexcept {
+        if (some_ == 0) return nullptr;
+        const auto behind = some_ & (~std::uint64_t{0} << turn_);
+        const auto depth = static_cast<std::size_t>(std::countr_zero(behind != 0 ? behind : some_));
+        turn_ = (depth + 1) % depths;
+        return take(depth, lists_[depth].oldest());
+    }
+
+  private:
+    static constexpr std::size_t depths = 64;
+    static constexpr int most_looked_at = 8;
+    static constexpr unsigned most_passed_over = 4;
+    Station* take(std::size_t depth, Station* station) noexcept {
+        station->passed_over = 0;
+        lists_[depth].take(station);
+        if (lists_[depth].empty()) some_ &= ~(std::uint64_t{1} << depth);
+        return station;
+    }
+
+    std::array<ReadyList, depths> lists_;
+    std::uint64_t some_ = 0;  ///< a bit for each depth of which there are some
+    std::size_t turn_ = 0;
+};
+
+/// A list for all threads.
+template <class List>
+class alignas(128) Shared {
   public:
     /// In sequentially consistent order, like the looks of threads that are about to sleep (run_core.hpp).
     std::size_t size() const noexcept { return size_.load(std::memory_order_seq_cst); }
-    void push_newest(Station& station) noexcept {
-        add([&] { list_.push_newest(station); });
-    }
-    void push_oldest(Station& station) noexcept {
-        add([&] { list_.push_oldest(station); });
+    void put(void (List::*put_in)(Station&), Station& station) noexcept {
+        const std::lock_guard lock(lock_);
+        (list_.*put_in)(station);
+        ++pushed_;
+        size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     }
     /// Null when there is none.
-    Station* take_newest() noexcept { return take(&ReadyList::take_newest); }
-    Station* take_oldest() noexcept { return take(&ReadyList::take_oldest); }
+    template <class... Arguments>
+    Station* take(Station* (List::*take_out)(Arguments...), Arguments... arguments) noexcept {
+        if (size_.load(std::memory_order_relaxed) == 0) return nullptr;
+        const std::lock_guard lock(lock_);
+        Station* const station = (list_.*take_out)(arguments...);
+        if (station != nullptr) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        return station;
+    }
     /// How many were ever put here; nothing while there are some.
     std::optional<std::uint64_t> pushed_while_empty() noexcept {
         const std::lock_guard lock(lock_);
@@ -62,23 +120,8 @@ class alignas(128) ReadyStack {
     }
 
   private:
-    template <class Push>
-    void add(Push push) noexcept {
-        const std::lock_guard lock(lock_);
-        push();
-        ++pushed_;
-        size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-    }
-    Station* take(Station* (ReadyList::*which)()) noexcept {
-        if (size_.load(std::memory_order_relaxed) == 0) return nullptr;
-        const std::lock_guard lock(lock_);
-        Station* const station = (list_.*which)();
-        if (station != nullptr) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-        return station;
-    }
-
     SpinLock lock_;
-    ReadyList list_;
+    List list_;
     std::uint64_t pushed_ = 0;
     std::atomic<std::size_t> size_{0};
 };

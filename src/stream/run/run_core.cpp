@@ -16,7 +16,7 @@ RunCore::RunCore(Machine& machine)
     if (backend_->targets_run_stations())
         for (int target = 0; target < machine.targets(); ++target)
             servers_.push_back(std::make_unique<Server>(*this, target));
-    ready_ = std::vector<ReadyStack>(servers_.size() + 2);
+    stacks_ = std::vector<ReadyStack>(servers_.size() + 1);
     for (std::size_t i = 0; i < std::max<std::size_t>(1, servers_.size()); ++i) idle_.enter();
 }
 
@@ -193,13 +193,13 @@ void RunCore::note_ready(Station& station) const noexcept {
 
 void RunCore::put_ready(Station& station) {
     note_ready(station);
-    ready_[0].push_newest(station);
+    for_all_.put(&ReadyByDepth::push, station);
     if (idle_.any()) alert();
 }
 
 void RunCore::put_ready(Server& server, Station& station) {
     note_ready(station);
-    stack_of(server).push_newest(station);
+    stack_of(server).put(&ReadyList::push_newest, station);
     if (idle_.any()) alert();
 }
 
@@ -232,24 +232,25 @@ void RunCore::ring_waiting(bool all) noexcept {
 
 Station* RunCore::take_newest(Server& server) {
     ReadyStack& own = stack_of(server);
-    if (Station* const station = own.take_newest()) return station;
-    if (Station* const station = ready_[0].take_oldest()) return station;
-    const auto first = static_cast<std::size_t>(&own - ready_.data());
-    for (std::size_t next = 1; next < ready_.size(); ++next)
-        if (Station* const station = ready_[(first + next) % ready_.size()].take_oldest()) return station;
+    if (Station* const station = own.take(&ReadyList::take_newest)) return station;
+    if (Station* const station = for_all_.take(&ReadyByDepth::take_deepest, server.target())) return station;
+    const auto first = static_cast<std::size_t>(&own - stacks_.data());
+    for (std::size_t next = 1; next < stacks_.size(); ++next)
+        if (Station* const station = stacks_[(first + next) % stacks_.size()].take(&ReadyList::take_oldest))
+            return station;
     return nullptr;
 }
 
-Station* RunCore::take_oldest(Server& server) {
-    // First what a thread that helped has left: it may not come back, and sources that never wait fill the list of all.
-    if (Station* const station = stack_of(Server::helper).take_oldest()) return station;
-    if (Station* const station = ready_[0].take_oldest()) return station;
-    return stack_of(server).take_oldest();
+Station* RunCore::take_in_turn(Server& server, bool of_helpers) {
+    if (of_helpers)
+        if (Station* const station = stack_of(Server::helper).take(&ReadyList::take_oldest)) return station;
+    if (Station* const station = for_all_.take(&ReadyByDepth::take_in_turn)) return station;
+    return stack_of(server).take(&ReadyList::take_oldest);
 }
 
 std::size_t RunCore::ready_stations() const noexcept {
-    std::size_t sum = 0;
-    for (const auto& stack : ready_) sum += stack.size();
+    std::size_t sum = for_all_.size();
+    for (const auto& stack : stacks_) sum += stack.size();
     return sum;
 }
 

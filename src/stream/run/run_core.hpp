@@ -49,14 +49,15 @@ class RunCore {
     void move_on(Station& station, bool has_turn);
 
     // ---- ready stations without a place ----
-    /// Was made ready by nobody who runs stations, or is a source that goes on: behind all others that are so.
+    /// Is for all threads: was made ready by nobody who runs stations, or goes on after a long firing, or is a source.
     void put_ready(Station& station);
     /// Was made ready by the server.
     void put_ready(Server& server, Station& station);
-    /// The server's newest; where it has none, the one that waits longest elsewhere.
+    /// The server's newest; where it has none, of those for all the deepest; or the one that waits longest elsewhere.
     Station* take_newest(Server& server);
-    /// A source, or what was made ready by nobody who runs stations; or the server's oldest.
-    Station* take_oldest(Server& server);
+    /// One of those that take_newest may leave waiting for ever; with `of_helpers`, first what a thread that helped has
+    /// left: it may not come back.
+    Station* take_in_turn(Server& server, bool of_helpers);
     /// Stations that are ready and that nobody runs yet. Any thread.
     std::size_t ready_stations() const noexcept;
     /// Threads that could run stations now: the targets', and those that wait for the run.
@@ -160,7 +161,8 @@ class RunCore {
   private:
     struct Look;
     /// Of a target's server, or of all threads that help.
-    ReadyStack& stack_of(int target) noexcept { return ready_[static_cast<std::size_t>(target - Server::helper + 1)]; }
+    using ReadyStack = Shared<ReadyList>;
+    ReadyStack& stack_of(int target) noexcept { return stacks_[static_cast<std::size_t>(target - Server::helper)]; }
     ReadyStack& stack_of(const Server& server) noexcept { return stack_of(server.target()); }
     void note_ready(Station& station) const noexcept;
     /// Somebody who has nothing to do shall look at the stacks.
@@ -186,8 +188,10 @@ class RunCore {
     Poster poster_;
     std::unique_ptr<FilterBackend> backend_;
     std::vector<std::unique_ptr<Server>> servers_;  ///< of targets that run stations
-    /// What was made ready by nobody who runs stations, and sources; by helpers; by each server
-    std::vector<ReadyStack> ready_;
+    // Stations without a place that are ready. Those for all: what lies deepest in the graph comes first, so nothing
+    // new begins while a thread could go on with what is under way, and few buffers wait.
+    Shared<ReadyByDepth> for_all_;
+    std::vector<ReadyStack> stacks_;  ///< what helpers have made ready, and each server
     /// Targets without a task of serve(), and helpers that wait. One at least where no target runs stations: then
     /// whoever waits may be unknown here.
     alignas(128) IdleCount<> idle_;

@@ -41,6 +41,8 @@ class Wiring {
     /// The outlets' lists of sinks, as the model says, out of the links that there are. For stations that do not fire.
     void set_branches(const Adjacency& adjacency, std::uint64_t filter, Station& station) const;
     void begin(Station& station) const;
+    /// Of all stations.
+    void set_depths(const Adjacency& adjacency) const;
 
   private:
     void build_loops(const Adjacency& adjacency);

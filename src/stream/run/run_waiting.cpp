@@ -274,12 +274,14 @@ std::optional<std::uint64_t> RunCore::turns_while_idle() {
         if (serving_ != 0) return std::nullopt;
         sum += served_;
     }
-    for (auto& stack : ready_) {
-        const auto pushed = stack.pushed_while_empty();
-        if (!pushed) return std::nullopt;
-        sum += *pushed;
-    }
     bool idle = true;
+    const auto add_pushed = [&](auto& list) {
+        const auto pushed = list.pushed_while_empty();
+        idle = idle && pushed;
+        sum += pushed.value_or(0);
+    };
+    add_pushed(for_all_);
+    for (auto& stack : stacks_) add_pushed(stack);
     const auto add = [&](std::uint64_t turns) {
         idle = idle && Turns::idle(turns);
         sum += turns >> 32;

@@ -7,17 +7,28 @@ namespace {
 
 // then the target looks at its lanes and deques again: mail for its other stations waits there
 constexpr double task_ns = 30'000;
-constexpr unsigned picks_of_own = 16;  // then the one that waits longest, so that none waits for ever
+constexpr unsigned picks_of_own = 16;  // then one of those for all in their turn, so that none waits for ever
+// Then first what threads that helped have left, if any: not sooner, for it may lie in another core's cache.
+constexpr double between_left_ns = 1e6;
 
-std::uint64_t end_of_task() noexcept {
+std::uint64_t ticks_behind(double nanoseconds) noexcept {
     static const double ticks_a_ns = 1 / Clock::nanoseconds(1);
-    return Clock::ticks() + static_cast<std::uint64_t>(task_ns * ticks_a_ns);
+    return Clock::ticks() + static_cast<std::uint64_t>(nanoseconds * ticks_a_ns);
+}
+
+std::uint64_t end_of_task() noexcept { return ticks_behind(task_ns); }
+
+// Of the thread: those who help begin again and again.
+thread_local constinit unsigned picks = 0;
+thread_local constinit std::uint64_t next_left = 0;
+
+bool turn_of_those_left() noexcept {
+    if (Clock::ticks() < next_left) return false;
+    next_left = ticks_behind(between_left_ns);
+    return true;
 }
 
 }  // namespace
-
-/// Of the thread: those who help begin again and again.
-static thread_local constinit unsigned picks = 0;
 
 thread_local constinit Server* Server::current = nullptr;
 
@@ -88,9 +99,8 @@ Station* Server::before_next(Station* station) {
 }
 
 Station* Server::pick(Sources sources) {
-    const bool others_first = sources == Sources::all && ++picks % picks_of_own == 0;
-    if (others_first)
-        if (Station* const station = run_.take_oldest(*this)) return before_next(station);
+    if (sources == Sources::all && ++picks % picks_of_own == 0)
+        if (Station* const station = run_.take_in_turn(*this, turn_of_those_left())) return before_next(station);
     while (!local_.empty()) {
         Station* const station = local_.pop();
         if (station->home() == this) return before_next(station);  // else it has moved since
@@ -112,6 +122,7 @@ void Server::run_one(Station& station) {
     } else {
         bool more = false;
         bool moved = false;
+        station.ran_on = target_;
         if (station.timed() && station.ready_at != 0) station.note_ready();
         do {
             station.accept_box();

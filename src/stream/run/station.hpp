@@ -331,7 +331,13 @@ class alignas(64) Station {
     bool moved = false;                ///< old homes may still have it in their lists
     Server* next_home = nullptr;
     Station *older = nullptr, *newer = nullptr;  ///< in the list of ready stations that it is in
-    Station* next_unlisted = nullptr;  ///< home's thread: behind it among those for which its list had no room
+    // of a station without a place; for whoever has its turn, or the lock of the list that it is in
+    static constexpr int nobody = -2;
+    int ran_on = nobody;  ///< target, or Server::helper
+    bool ran_elsewhere(int target) const noexcept { return ran_on != target && ran_on != nobody; }
+    unsigned passed_over = 0;             ///< since it was put into the list
+    std::atomic<std::uint32_t> depth{0};  ///< streams from a source to here, by the longest way without feedback
+    Station* next_unlisted = nullptr;     ///< home's thread: behind it among those for which its list had no room
     /// It runs on targets of certain classes, and how long its firings last decides what it gets.
     const bool has_class;
     std::uint64_t sent_at = 0;  ///< tick at which its proxy sent a firing

@@ -104,10 +104,12 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
     station.fuses = false;
     const std::lock_guard lock(run_.picture);
     for (auto& outlet : station.outlets) {
-        std::map<std::string, Branch> branches;
+        std::vector<Branch> branches;
+        std::map<std::string, std::size_t> numbers;
         for (const auto* const stream : adjacency.out_of(filter)) {
             if (stream->output != outlet->index) continue;
-            Branch& branch = branches[Model::group_of(*stream)];
+            const auto [named, fresh] = numbers.emplace(Model::group_of(*stream), branches.size());
+            Branch& branch = fresh ? branches.emplace_back() : branches[named->second];
             branch.policy = stream->options.policy;
             branch.turn =
                 static_cast<std::uint32_t>(adjacency.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
@@ -117,7 +119,7 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
                 branch.links.push_back(links.at({stream->id, station.copy(), copy}));
         }
         outlet->branches.clear();
-        for (auto& [name, branch] : branches) {
+        for (auto& branch : branches) {
             branch.random += scrambled_start * static_cast<std::uint64_t>(station.copy() + 1);
             // Writers to the same sinks begin with different ones: many that write little would all write to the first.
             // Not where they take turns by rule: there two of them may bring the same sink what belongs together.
@@ -160,6 +162,7 @@ void Wiring::build(const Model& model) {
                 run_.links.push_back(std::move(link));
             }
     }
+    set_depths(adjacency);
     build_loops(adjacency);
     for (const auto& [filter, crew] : crews)
         for (Station* const station : crew)
@@ -174,6 +177,14 @@ Station& Wiring::keep(std::unique_ptr<Station> station) {
     run_.add_station(std::move(station));
     if (of_program) program_ends.push_back(&kept);
     return kept;
+}
+
+void Wiring::set_depths(const Adjacency& adjacency) const {
+    const auto depths = depths_of(adjacency);
+    const auto& filters = adjacency.model().filters;
+    for (std::size_t i = 0; i < filters.size(); ++i)
+        for (Station* const station : crews.at(filters[i].id))
+            station->depth.store(depths[i], std::memory_order_relaxed);
 }
 
 void Wiring::build_loops(const Adjacency& adjacency) {
