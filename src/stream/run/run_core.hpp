@@ -58,6 +58,8 @@ class RunCore {
     /// One of those that take_newest may leave waiting for ever; with `of_helpers`, first what a thread that helped has
     /// left: it may not come back.
     Station* take_in_turn(Server& server, bool of_helpers);
+    /// Is there anything that the server has made ready?
+    bool has_stacked(const Server& server) noexcept { return stack_of(server).size() != 0; }
     /// Stations that are ready and that nobody runs yet. Any thread.
     std::size_t ready_stations() const noexcept;
     /// Threads that could run stations now: the targets', and those that wait for the run.

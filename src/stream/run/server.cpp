@@ -7,7 +7,10 @@ namespace {
 
 // then the target looks at its lanes and deques again: mail for its other stations waits there
 constexpr double task_ns = 30'000;
-constexpr unsigned picks_of_own = 16;  // then one of those for all in their turn, so that none waits for ever
+// Then one of those for all in their turn, so that none waits for ever; but not sooner than this while the thread has
+// something of its own, the rest of what it has begun.
+constexpr unsigned picks_of_own = 16;
+constexpr double longest_of_own_ns = 1e6;
 // Then first what threads that helped have left, if any: not sooner, for it may lie in another core's cache.
 constexpr double between_left_ns = 1e6;
 
@@ -20,7 +23,14 @@ std::uint64_t end_of_task() noexcept { return ticks_behind(task_ns); }
 
 // Of the thread: those who help begin again and again.
 thread_local constinit unsigned picks = 0;
+thread_local constinit std::uint64_t own_until = 0;
 thread_local constinit std::uint64_t next_left = 0;
+
+bool turn_of_others(bool has_own) noexcept {
+    if (has_own && Clock::ticks() < own_until) return false;
+    own_until = ticks_behind(longest_of_own_ns);
+    return true;
+}
 
 bool turn_of_those_left() noexcept {
     if (Clock::ticks() < next_left) return false;
@@ -99,7 +109,8 @@ Station* Server::before_next(Station* station) {
 }
 
 Station* Server::pick(Sources sources) {
-    if (sources == Sources::all && ++picks % picks_of_own == 0)
+    if (sources == Sources::all && ++picks % picks_of_own == 0 &&
+        turn_of_others(next_ != nullptr || has_own() || run_.has_stacked(*this)))
         if (Station* const station = run_.take_in_turn(*this, turn_of_those_left())) return before_next(station);
     while (!local_.empty()) {
         Station* const station = local_.pop();
