@@ -16,6 +16,7 @@
 #include "task/backend/backend.hpp"
 #include "task/calls/machine_end.hpp"
 #include "task/calls/target.hpp"
+#include "task/dependent/heights.hpp"
 #include "task/waiting/circles.hpp"
 #include "task/waiting/watched.hpp"
 
@@ -121,6 +122,8 @@ class Core : public std::enable_shared_from_this<Core> {
     Target& target(int index) noexcept { return *targets_[static_cast<std::size_t>(index)]; }
     /// Workers among whom waiting tasks are shared: the targets and a helping initiator.
     Watched& watched() noexcept { return watched_; }
+    /// The ready tasks of those graphs whose longest ways are known.
+    Heights& heights() noexcept { return heights_; }
     /// Held during a replay, whose workers wait for one another: two at once could each hold a target that the other
     /// needs.
     std::mutex& replays() noexcept { return replays_; }
@@ -159,6 +162,7 @@ class Core : public std::enable_shared_from_this<Core> {
     ProcessorClaim claim_;
     MachineBoard board_;
     Watched watched_;
+    Heights heights_;
     Circles circles_;
     std::mutex replays_;
     const Backend::Maker& maker_;

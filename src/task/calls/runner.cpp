@@ -286,31 +286,69 @@ DependentNode* Runner::run_and_release(DependentNode& node, Running& running) no
     const auto successors = node.close();
     pending.complete(number);  // from here on the owner may use the slot again
     DependentNode* next = nullptr;
-    DependentNode::each_successor(successors, [&](DependentNode& successor) {
-        if (verdict) [[unlikely]]
-            Verdict::give(successor, *verdict);
-        if (!successor.arrive()) return;
-        if (next != nullptr || (successor.target() >= 0 && successor.target() != target_)) return hand_on(successor);
-        next = &successor;
-        const Ring& its = *successor.ring();
-        prefetch_read(&its.slots()[&successor - its.nodes()]);
-    });
+    if (core_.heights().any()) [[unlikely]] {
+        next = release_by_height(successors, verdict ? &*verdict : nullptr);
+    } else {
+        DependentNode::each_successor(successors, [&](DependentNode& successor) {
+            if (verdict) [[unlikely]]
+                Verdict::give(successor, *verdict);
+            if (!successor.arrive()) return;
+            if (next != nullptr || (successor.target() >= 0 && successor.target() != target_))
+                return hand_on(successor);
+            next = &successor;
+            const Ring& its = *successor.ring();
+            prefetch_read(&its.slots()[&successor - its.nodes()]);
+        });
+    }
     counters_.tasks.add_release();
     pending.complete_claim({number, 1}, claimant_in(ring));
     penstock::wake_at(ring.owner_bell());
     return next;
 }
 
-std::uint64_t Runner::run_ready(const Scope* only) noexcept {
+/// Of those that become ready the highest is run next, unless a higher one waits somewhere; the others are handed on.
+[[gnu::noinline, gnu::cold]] DependentNode* Runner::release_by_height(std::uint64_t successors,
+                                                                      const Verdict* verdict) noexcept {
+    Heights& heights = core_.heights();
+    DependentNode* next = nullptr;
+    std::uint32_t height = 0;
+    DependentNode::each_successor(successors, [&](DependentNode& successor) {
+        if (verdict != nullptr) Verdict::give(successor, *verdict);
+        if (!successor.arrive()) return;
+        if (successor.target() >= 0 && successor.target() != target_) return hand_on(successor);
+        const auto its = heights.of(successor);
+        if (next != nullptr && its <= height) return hand_on(successor);
+        if (next != nullptr) hand_on(*next);
+        next = &successor;
+        height = its;
+    });
+    if (next == nullptr || heights.is_highest(height)) return next;
+    hand_on(*next);
+    return nullptr;
+}
+
+std::uint64_t Runner::run_ready(const Scope* only, std::uint64_t most) noexcept {
     DependentNode* node = named_.take_oldest(only);
     if (node == nullptr) node = ready_.take_newest(only);
-    if (node == nullptr) {
-        core_.each_initiator([&](Initiator& other) {
-            if (node != nullptr || &other == &self_) return;
-            node = only == nullptr ? take_several(other.runner().ready_) : other.runner().ready_.take_oldest(only);
-        });
-    }
-    return node == nullptr ? 0 : run_dependent(*node);
+    if (node == nullptr && core_.heights().inviting()) [[unlikely]]
+        node = take_by_height(only);
+    if (node == nullptr) node = take_from_others(only);
+    return node == nullptr ? 0 : run_dependent(*node, most);
+}
+
+inline DependentNode* Runner::take_from_others(const Scope* only) noexcept {
+    DependentNode* node = nullptr;
+    core_.each_initiator([&](Initiator& other) {
+        if (node != nullptr || &other == &self_) return;
+        node = only == nullptr ? take_several(other.runner().ready_) : other.runner().ready_.take_oldest(only);
+    });
+    return node;
+}
+
+/// Not always before what others offer: these must not be kept out.
+[[gnu::noinline, gnu::cold]] DependentNode* Runner::take_by_height(const Scope* only) noexcept {
+    DependentNode* const of_others = ++takes_ % 8 == 0 ? take_from_others(only) : nullptr;
+    return of_others != nullptr ? of_others : core_.heights().take(only);
 }
 
 void Runner::hand_on(DependentNode& node) noexcept {
@@ -326,6 +364,8 @@ void Runner::hand_on(DependentNode& node) noexcept {
         penstock::wake_at(named.waiter().bell());
         return;
     }
+    if (core_.heights().any() && core_.heights().push(node)) [[unlikely]]
+        return tell_of_ready(ring);
     try {
         ready_.push(node);
     } catch (const std::bad_alloc&) {  // no room for it in the queue: at once
@@ -377,8 +417,24 @@ bool Runner::can_run_ready(const Scope* only) noexcept {
     const auto good = [only](ReadyQueue& queue) { return only == nullptr ? queue.inviting() : queue.holds(*only); };
     bool can = good(named_);
     core_.each_initiator([&](Initiator& other) { can = can || good(other.runner().ready_); });
-    return can;
+    Heights& heights = core_.heights();
+    return can || (only == nullptr ? heights.inviting() : heights.holds(*only));
 }
+
+void Runner::order_ready() noexcept {
+    core_.each_initiator([&](Initiator& one) {
+        ReadyQueue& queue = one.runner().ready_;
+        for (auto left = queue.size(); left != 0; --left) {
+            DependentNode* const node = queue.take_oldest(nullptr);
+            if (node == nullptr) return;
+            Ring& ring = *node->ring();  // the task may be over as soon as it has been pushed
+            if (core_.heights().push(*node)) tell_of_ready(ring);
+            else put_back(queue, *node);
+        }
+    });
+}
+
+std::vector<DependentNode*> Runner::take_all_of_known_height() { return core_.heights().take_all(); }
 
 [[gnu::always_inline]] inline void Runner::run_step(Replay& replay, const ReplayStep& step,
                                                     Extension& extension) noexcept {

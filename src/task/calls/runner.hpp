@@ -31,6 +31,7 @@ namespace penstock {
 
 struct Replay;
 struct ReplayStep;
+struct Verdict;
 
 class Runner final : private CopyObserver {
   public:
@@ -71,11 +72,14 @@ class Runner final : private CopyObserver {
     /// other, whose data are warm; the rest is handed on. Returns how many it ran. `most`: then this thread looks at
     /// its lanes and deques again.
     std::uint64_t run_dependent(DependentNode& first, std::uint64_t most = 64) noexcept;
-    /// Runs one that is ready anywhere in the machine, of this scope unless it is null. Returns how many it ran.
-    std::uint64_t run_ready(const Scope* only) noexcept;
+    /// Runs one that is ready anywhere in the machine, of this scope unless it is null, and what it makes ready, as
+    /// above. Returns how many it ran.
+    std::uint64_t run_ready(const Scope* only, std::uint64_t most = 64) noexcept;
     bool can_run_ready(const Scope* only) noexcept;
     /// Hands on what waited for tasks that could not tell, and no longer has to. Looks at `most` of these.
     void look_at_watched(std::size_t most = 64) noexcept;
+    /// Heights have been measured: what is ready anywhere goes to the others whose height is known.
+    void order_ready() noexcept;
     /// Runs the steps of one worker of a recording.
     void replay(Replay& replay, std::uint32_t worker) noexcept;
     /// Those that became ready here, for anybody, and those for this target alone. Any thread.
@@ -92,7 +96,7 @@ class Runner final : private CopyObserver {
         each_other_ready([&](ReadyQueue& queue) {
             if (found == nullptr) found = take_wanted(queue, wanted);
         });
-        return found;
+        return found == nullptr ? take_wanted_of_known_height(wanted) : found;
     }
 
     /// A task that runs on this thread, innermost first. Others read it while this thread waits (circles.hpp).
@@ -176,6 +180,22 @@ class Runner final : private CopyObserver {
         }
         return nullptr;
     }
+    template <class Wanted>
+    DependentNode* take_wanted_of_known_height(Wanted&& wanted) {
+        DependentNode* found = nullptr;
+        const auto all = take_all_of_known_height();
+        for (auto one = all.begin(); one != all.end(); ++one) {
+            try {
+                if (found == nullptr && wanted(**one)) found = *one;
+                else hand_on(**one);
+            } catch (...) {
+                for (; one != all.end(); ++one) hand_on(**one);
+                throw;
+            }
+        }
+        return found;
+    }
+    std::vector<DependentNode*> take_all_of_known_height();
     void put_back(ReadyQueue& queue, DependentNode& node) noexcept;
     /// A task of this ring may be taken by who has nothing else to do.
     void tell_of_ready(Ring& ring) noexcept;
@@ -185,6 +205,9 @@ class Runner final : private CopyObserver {
 
     void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
     DependentNode* run_and_release(DependentNode& node, Running& running) noexcept;
+    DependentNode* take_from_others(const Scope* only) noexcept;
+    DependentNode* take_by_height(const Scope* only) noexcept;
+    DependentNode* release_by_height(std::uint64_t successors, const Verdict* verdict) noexcept;
     DependentNode* take_several(ReadyQueue& queue) noexcept;
     void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments,
                    std::uint64_t number) noexcept;
@@ -213,6 +236,7 @@ class Runner final : private CopyObserver {
     Prefetcher prefetcher_;
     trace::TargetCounters counters_;
     const Running* innermost_ = nullptr;
+    std::uint32_t takes_ = 0;   ///< of ready tasks, where some are of known height
     bool looks_ahead_ = false;  ///< in claims: a task whose arguments may be worth it has run here
     ReadyQueue ready_;
     ReadyQueue named_;

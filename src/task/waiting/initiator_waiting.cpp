@@ -5,6 +5,7 @@
 #include "penstock/detail/task/initiator.hpp"
 #include "task/calls/core.hpp"
 #include "task/calls/runner.hpp"
+#include "task/dependent/heights.hpp"
 #include "task/waiting/notices.hpp"
 
 namespace penstock {
@@ -302,11 +303,21 @@ void Initiator::wait_while_helping(const std::function<bool()>& ready, const Awa
         look_for_held_up(++looks);
         return false;
     };
+    OrderByHeight order(core_.heights(), awaited.dependents, core_.workers());
+    const auto run_timed = [&] {
+        if (mine == nullptr || !helps_ || !order.wants_time()) return false;
+        const auto begin = Clock::ticks();
+        const auto count = runner_->run_ready(mine, 8);
+        if (count == 0) return false;
+        counters_.helped.add(count);
+        if (order.timed((Clock::ticks() - begin) / count)) runner_->order_ready();
+        return true;
+    };
     auto limit = shortest_wait;
     for (Vigil vigil(core_); !ready(); vigil.look(reason)) {
         if (callbacks_due()) {
             run_callbacks();
-        } else if (!awaited.run() && !help(mine, 1)) {
+        } else if (!awaited.run() && !run_timed() && !help(mine, 1)) {
             const Circles::Wait wait(awaited);
             limit = wait_a_while(poll, limit, reason);
         }
