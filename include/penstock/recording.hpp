@@ -41,10 +41,11 @@ struct RecordedTask {
 ///     for (int i = 0; i < 1000; ++i) step.replay();
 ///
 /// The tasks are dealt out to the workers when the recording is made and again after the first replay, which measures
-/// them. Those of one worker simply follow one another; only where a task comes after one of another worker, a counter
-/// is waited for that lies with the one who waits. Nothing is allocated and nothing is reset. `./bench dependences`
-/// prints what a task costs. The idea of recording a graph of tasks to run it again is known from CUDA graphs and
-/// OpenMP's taskgraph.
+/// them. The next few try some ways of dealing them out, and the fastest is kept: each task where it would end first,
+/// or strips of memory for each worker, which runs what writes there. Those of one worker simply follow one another;
+/// only where a task comes after one of another worker, a counter is waited for that lies with the one who waits. From
+/// then on nothing is allocated, and nothing is ever reset. `./bench dependences` prints what a task costs. The idea of
+/// recording a graph of tasks to run it again is known from CUDA graphs and OpenMP's taskgraph.
 class Recording {
   public:
     Recording(Machine& machine, std::vector<RecordedTask> tasks);
@@ -68,7 +69,7 @@ class Recording {
 
     /// How many tasks one replay runs.
     std::size_t tasks() const noexcept;
-    /// How many of them wait for a task of another worker.
+    /// How many of them wait for a task of another worker, as they are dealt out now.
     std::size_t crossings() const noexcept;
 
   private:

@@ -58,6 +58,40 @@ TEST(Recording, replays_give_what_serial_runs_give) {
     }
 }
 
+TEST(Recording, first_replays_try_how_tasks_are_dealt_out_and_later_ones_keep_one_way) {
+    Machine machine(with_targets(1));
+    Dependences order(machine);
+    std::vector<std::uint64_t> expected(32, 1), got(32, 1);
+    Recording recording = order.record([&] {
+        stencil(got, [&](auto left, auto right, auto sum, std::uint64_t salt) {
+            order.call<add>(in(std::span<const std::uint64_t>(left)), in(std::span<const std::uint64_t>(right)),
+                            inout(sum), salt);
+        });
+    });
+    stencil(expected, add);
+    std::vector<std::size_t> crossings;
+    for (std::uint32_t i = 0; i < Replay::replays_until_settled; ++i) {
+        recording.replay();
+        stencil(expected, add);
+        ASSERT_EQ(got, expected) << "replay " << i + 1;
+        crossings.push_back(recording.crossings());
+    }
+    const auto by_end = crossings[2], by_four_strips = crossings[4], by_sixteen = crossings[6];
+    EXPECT_EQ(crossings[1], by_end);
+    EXPECT_EQ(crossings[3], by_four_strips);
+    EXPECT_EQ(crossings[5], by_sixteen);
+    // Of 16 cells in a row each belongs to the other worker than the next, or four belong to one.
+    EXPECT_GT(by_four_strips, 0u);
+    EXPECT_GT(by_sixteen, by_four_strips);
+    recording.replay();
+    const auto kept = recording.crossings();
+    EXPECT_TRUE(kept == by_end || kept == by_four_strips || kept == by_sixteen) << kept;
+    for (int i = 0; i < 20; ++i) {
+        recording.replay();
+        EXPECT_EQ(recording.crossings(), kept);
+    }
+}
+
 TEST(Recording, tasks_without_a_common_block_are_dealt_out_and_do_not_wait_for_one_another) {
     Machine machine(with_targets(1));
     Dependences order(machine);

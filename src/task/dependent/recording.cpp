@@ -1,10 +1,13 @@
 #include "penstock/recording.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <map>
 #include <string>
 #include <utility>
 
+#include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/pack.hpp"
 #include "penstock/error.hpp"
 #include "penstock/machine.hpp"
@@ -25,10 +28,68 @@ constexpr double unmeasured = 2000;
 
 // ---- who runs what ----
 
+std::vector<std::uint32_t> Replay::owners(std::uint32_t worker_count, std::uint32_t strips) const {
+    struct Block {
+        std::size_t bytes = 0;
+        std::uint32_t owner = 0;
+    };
+    std::map<const std::byte*, Block> written;
+    std::vector<const std::byte*> largest(tasks.size());
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+        std::array<ArgumentBlock, Entry::max_blocks> blocks;
+        const PackedArguments arguments{const_cast<std::byte*>(tasks[t].payload.line),
+                                        const_cast<std::byte*>(tasks[t].extension.bytes), false};
+        const auto count = entry_of(tasks[t].payload.entry).describe(arguments, blocks.data());
+        std::size_t most = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (blocks[i].access == Access::in || blocks[i].bytes() <= most) continue;
+            most = blocks[i].bytes();
+            largest[t] = blocks[i].base;
+        }
+        if (largest[t] == nullptr) continue;
+        auto& bytes = written[largest[t]].bytes;
+        bytes = std::max(bytes, most);
+    }
+    std::size_t all = 0, before = 0;
+    for (const auto& [base, block] : written) all += block.bytes;
+    for (auto& [base, block] : written) {
+        block.owner = static_cast<std::uint32_t>(before * worker_count * strips / all % worker_count);
+        before += block.bytes;
+    }
+    std::vector<std::uint32_t> owners(tasks.size(), worker_count);
+    for (std::size_t t = 0; t < tasks.size(); ++t)
+        if (largest[t] != nullptr) owners[t] = written[largest[t]].owner;
+    return owners;
+}
+
+void Replay::prepare(std::size_t workers_now) {
+    if (measuring) {
+        for (auto& worker : workers)
+            for (std::size_t i = 0; i < worker.steps.size(); ++i)
+                weights[worker.steps[i].task] = static_cast<double>(worker.ticks[i]);
+        measuring = false;
+        measured = true;
+        lay_out(workers_now, ways[0]);
+    } else if (!measured) {
+        measuring = workers_now > 1;  // one worker runs them all, in their order
+    } else if (trial < trials && ++trial % replays_of_a_way == 0) {
+        const auto best = static_cast<std::size_t>(std::ranges::min_element(fastest) - fastest.begin());
+        lay_out(workers_now, trial == trials ? ways[best] : ways[trial / replays_of_a_way]);
+    }
+}
+
+void Replay::took(double ticks) noexcept {
+    if (!measured || trial == trials) return;
+    auto& known = fastest[trial / replays_of_a_way];
+    known = std::min(known, ticks);
+}
+
 /// Each task in turn goes to the worker on which it would end first: that is where its predecessors ran, unless too
-/// much waits there.
-void Replay::lay_out(std::size_t workers_now) {
+/// much waits there. With strips it goes to their owner.
+void Replay::lay_out(std::size_t workers_now, std::uint32_t strips) {
     const auto worker_count = static_cast<std::uint32_t>(workers_now);
+    const auto owner =
+        strips == 0 ? std::vector<std::uint32_t>(tasks.size(), worker_count) : owners(worker_count, strips);
     workers = std::vector<Worker>(worker_count);
     for (Worker& worker : workers) worker.counters = std::vector<Counter>(worker_count);
     std::vector<double> free_at(worker_count), end(tasks.size());
@@ -37,7 +98,8 @@ void Replay::lay_out(std::size_t workers_now) {
         double best = 0;
         std::uint32_t chosen = worker_count;
         for (std::uint32_t w = 0; w < worker_count; ++w) {
-            if (tasks[t].target >= 0 && static_cast<std::uint32_t>(tasks[t].target) != w) continue;
+            const auto only = tasks[t].target >= 0 ? static_cast<std::uint32_t>(tasks[t].target) : owner[t];
+            if (only != worker_count && only != w) continue;
             double start = free_at[w];
             for (const auto p : tasks[t].predecessors) start = std::max(start, end[p] + (home[p] == w ? 0 : hand_over));
             // Between equals the one that already holds what the task touches.
@@ -100,7 +162,7 @@ Recording::Recording(Machine& machine, std::vector<RecordedTask> tasks)
         std::sort(predecessors.begin(), predecessors.end());
         predecessors.erase(std::unique(predecessors.begin(), predecessors.end()), predecessors.end());
     }
-    replay_->lay_out(static_cast<std::size_t>(machine.targets()) + 1);
+    replay_->lay_out(static_cast<std::size_t>(machine.targets()) + 1, 0);
 }
 Recording::~Recording() = default;
 Recording::Recording(Recording&&) noexcept = default;
@@ -120,15 +182,7 @@ void Recording::replay() {
     const auto no_callbacks = self.no_callbacks();  // one that replays would wait for this replay
     const std::lock_guard one_at_a_time(self.core().replays());
     const auto targets = static_cast<std::uint32_t>(machine.targets());
-    if (all.measuring) {
-        for (auto& worker : all.workers)
-            for (std::size_t i = 0; i < worker.steps.size(); ++i)
-                all.weights[worker.steps[i].task] = static_cast<double>(worker.ticks[i]);
-        all.measuring = false;
-        all.measured = true;
-        all.lay_out(targets + 1);
-    }
-    all.measuring = !all.measured;
+    all.prepare(std::size_t{targets} + 1);
     ++all.number;
     all.failing.store(false, std::memory_order_relaxed);
     std::vector<Handle> handles;
@@ -147,6 +201,7 @@ void Recording::replay() {
         }
     };
     all.abandoned.store(false, std::memory_order_relaxed);
+    const auto begin = Clock::ticks();
     try {
         for (std::uint32_t t = 0; t < targets; ++t) {
             if (all.workers[t].steps.empty()) continue;
@@ -163,7 +218,7 @@ void Recording::replay() {
     }
     run_share(all, targets, machine);
     wait_for_all();
-    if (all.failed == 0) return;
+    if (all.failed == 0) return all.took(static_cast<double>(Clock::ticks() - begin));
     const auto first = std::exchange(all.first_failed, {});
     const auto others = std::exchange(all.failed, 0) - 1;
     throw TaskFailed(std::string(first.task), first.target, first.cause, others);

@@ -7,7 +7,9 @@
 // first unfinished task of all lists never waits, so replays end.
 #pragma once
 
+#include <array>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <string_view>
 
@@ -57,14 +59,38 @@ struct Replay {
     std::atomic<bool> abandoned{false};  ///< not all workers were to be had: who waits for another goes home
     std::uint64_t number = 0;            ///< of the replay under way, from 1
     bool measured = false;
-    bool measuring = false;
+    bool measuring = false;                        ///< the tasks are being timed
     std::atomic<bool> failing{false};              ///< a task of this replay has failed
     std::vector<std::atomic<std::uint64_t>> lost;  ///< for each task: the replay in which it failed or did not run
     std::mutex mutex;
     Failed first_failed;
     std::size_t failed = 0;
 
-    void lay_out(std::size_t workers_now);
+    // ---- who runs what ----
+    //
+    // What a way of dealing out is worth depends on how blocks lie in memory and on what the processors fetch ahead,
+    // which no sum over the tasks tells. So each is tried, in two replays, and the fastest is kept.
+
+    /// Strips of memory for each worker, who runs what writes there; 0: each task goes where it would end first.
+    static constexpr std::array<std::uint32_t, 3> ways{0, 4, 16};
+    static constexpr std::uint32_t replays_of_a_way = 2;  ///< the first brings the blocks where they will be
+    static constexpr std::uint32_t trials = ways.size() * replays_of_a_way;
+    static constexpr std::uint32_t replays_until_settled = 1 + trials;  ///< from the next one on all are laid out alike
+    std::uint32_t trial = 0;                                            ///< which replay of these comes next
+    std::array<double, ways.size()> fastest = [] {                      ///< ticks of a replay
+        std::array<double, ways.size()> none;
+        none.fill(std::numeric_limits<double>::infinity());
+        return none;
+    }();
+
+    /// Before a replay: lays out what it tries, or what has won.
+    void prepare(std::size_t workers_now);
+    /// Behind one without a failure: it took so many ticks.
+    void took(double ticks) noexcept;
+    /// `strips`: one of ways.
+    void lay_out(std::size_t workers_now, std::uint32_t strips);
+    /// For each task the worker in whose strips the largest block lies that it writes; nobody, where it writes none.
+    std::vector<std::uint32_t> owners(std::uint32_t worker_count, std::uint32_t strips) const;
     /// What a position is called in this replay. No list is longer than all tasks are, so this grows from replay to
     /// replay, and comes to an end only after 2^64 tasks.
     std::uint64_t word_of(std::uint32_t position) const noexcept { return number * (tasks.size() + 1) + position; }
