@@ -27,8 +27,8 @@ bool has_singles(const Stage& stage, const Order& order) {
     return stage.judged && stage.kind == Stage::latency && order.work == Work::round_trips;
 }
 
-Contestant with_times(const Stage& stage, const Entry& entry, Side& side, bench::Floors& floors,
-                      bench::OpenMpi& rival, std::uint32_t times) {
+Contestant with_times(const Stage& stage, const Entry& entry, Side& side, bench::Floors& floors, bench::OpenMpi& rival,
+                      std::uint32_t times) {
     Order order = entry.order;
     order.times = times;
     const int width = static_cast<int>(order.width);
@@ -43,7 +43,7 @@ Contestant with_times(const Stage& stage, const Entry& entry, Side& side, bench:
             const double share = order.work == Work::round_trips ? 0.5 : 1;
             Contestant ours{entry.name, [&side, order, share] { return side.timed(order) * share; }};
             if (has_singles(stage, order))
-                ours.singles = [&side, order](std::vector<double>& times) { side.singles(order, times); };
+                ours.singles = [&side, order](std::vector<double>& each) { side.singles(order, each); };
             return ours;
         }
     }

@@ -116,7 +116,8 @@ std::vector<Team> teams(const bench::Options& options, int processors, int rival
         Team two{substrate, 2, {}};
         for (const auto bytes : sizes) two.stages.push_back(latency(options, substrate, bytes, rivals >= 2));
         for (const auto bytes : sizes)
-            if (bytes == latency_bytes || bytes >= 256) two.stages.push_back(bandwidth(options, substrate, bytes, rivals >= 2));
+            if (bytes == latency_bytes || bytes >= 256)
+                two.stages.push_back(bandwidth(options, substrate, bytes, rivals >= 2));
         all.push_back(std::move(two));
         const auto one_team = [&](Work work, int width, int ranks) {
             Team team{substrate, ranks, {}};
