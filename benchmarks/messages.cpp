@@ -27,8 +27,10 @@ bool has_singles(const Stage& stage, const Order& order) {
     return stage.judged && stage.kind == Stage::latency && order.work == Work::round_trips;
 }
 
-Contestant live(const Stage& stage, const Entry& entry, Side& side, bench::Floors& floors, bench::OpenMpi& rival) {
-    const Order order = entry.order;
+Contestant with_times(const Stage& stage, const Entry& entry, Side& side, bench::Floors& floors, bench::OpenMpi& rival,
+                      std::uint32_t times) {
+    Order order = entry.order;
+    order.times = times;
     const int width = static_cast<int>(order.width);
     switch (order.work) {
         case Work::two_lines:
@@ -41,14 +43,28 @@ Contestant live(const Stage& stage, const Entry& entry, Side& side, bench::Floor
             const double share = order.work == Work::round_trips ? 0.5 : 1;
             Contestant ours{entry.name, [&side, order, share] { return side.timed(order) * share; }};
             if (has_singles(stage, order))
-                ours.singles = [&side, order](std::vector<double>& times) { side.singles(order, times); };
+                ours.singles = [&side, order](std::vector<double>& each) { side.singles(order, each); };
             return ours;
         }
     }
 }
 
+/// With as many operations a batch as take a few milliseconds: one may take 50 ns or, with more ranks than processors,
+/// a thousand times as long. Everybody's are counted by the same rule, behind a few that make what is made once.
+Contestant live(const Stage& stage, const Entry& entry, Side& side, bench::Floors& floors, bench::OpenMpi& rival,
+                bool quick) {
+    if (entry.order.work == Work::two_lines) return floors.two_lines();
+    constexpr std::uint32_t fewest = 2, most = 4000;
+    const double wanted = quick ? 1e6 : 2.5e6;
+    const Contestant few = with_times(stage, entry, side, floors, rival, stage.bytes < 64 * 1024 ? 20 : 2);
+    static_cast<void>(few.batch());
+    const double one = bench::median({few.batch(), few.batch(), few.batch()});
+    const auto times = static_cast<std::uint32_t>(std::clamp(wanted / one, double{fewest}, double{most}));
+    return with_times(stage, entry, side, floors, rival, times);
+}
+
 /// In the team: rank 0 measures, the others do as it says.
-void measure(const Team& team, Rank me, Tape& tape, bench::OpenMpi& rival) {
+void measure(const Team& team, Rank me, Tape& tape, bench::OpenMpi& rival, bool quick) {
     const auto& processors = bench::allowed_processors();
     bench::pin_this_thread(processors[static_cast<std::size_t>(me.index()) % processors.size()]);
     Side side(me);
@@ -57,7 +73,7 @@ void measure(const Team& team, Rank me, Tape& tape, bench::OpenMpi& rival) {
     for (const Stage& stage : team.stages) {
         std::vector<Contestant> contestants;
         for (const Entry& entry : stage.entries)
-            contestants.push_back(tape.recording(live(stage, entry, side, floors, rival)));
+            contestants.push_back(tape.recording(live(stage, entry, side, floors, rival, quick)));
         bench::measure(contestants, stage.plan);
     }
     side.stop();
@@ -76,7 +92,7 @@ bench::Result played(const Stage& stage, Tape& tape) {
 void report_rows(bench::Report& report, const Stage& stage, const bench::Result& result) {
     const std::string& first = result.names().front();
     if (stage.kind == Stage::latency && stage.judged) return report.rows(stage.title, result);
-    if (stage.judged) report.conditions(result);
+    if (stage.kind != Stage::several) report.conditions(result);
     for (const auto& name : result.names()) {
         const double nanoseconds = result.median(name);
         const bool latency = stage.kind == Stage::latency;
@@ -122,7 +138,7 @@ int main(int argc, char** argv) {
     bench::Ratio latency, bandwidth, latency_over_rival, bandwidth_over_rival, over_rival;
     for (const Team& team : teams(options, processors, rival.available() ? rivals : 0)) {
         tape.rewind();
-        penstock::spmd(team.ranks, [&](Rank me) { measure(team, me, tape, rival); },
+        penstock::spmd(team.ranks, [&](Rank me) { measure(team, me, tape, rival, options.quick); },
                        {.substrate = team.substrate, .pin = false});
         tape.rewind();
         for (const Stage& stage : team.stages) {

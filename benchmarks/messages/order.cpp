@@ -17,18 +17,11 @@ std::string words(std::size_t bytes) {
     return std::to_string(bytes) + " B";
 }
 
-/// So many that a batch takes a few milliseconds, by rough figures for one.
-std::uint32_t times_for(std::size_t bytes, bool quick) {
-    const double one = 300 + static_cast<double>(bytes) / 5;
-    const double wanted = quick ? 1e6 : 2.5e6;
-    return static_cast<std::uint32_t>(std::clamp(wanted / one, 3.0, 4000.0));
-}
-
+/// A run that is too noisy is done again, of every size: the worst of all is a goal.
 bench::Plan plan_for(const bench::Options& options, bool judged, std::size_t bytes) {
     bench::Plan plan = options.plan;
-    if (options.quick || judged) return plan;
-    plan.rounds = bytes > bandwidth_bytes ? 11 : 31;
-    plan.attempts = 1;
+    plan.most_settle_ms = 6;  // whose turn it is not sleeps: nobody's threads look for work
+    if (!options.quick && !judged) plan.rounds = bytes > bandwidth_bytes ? 15 : 31;
     return plan;
 }
 
@@ -46,7 +39,7 @@ Stage latency(const bench::Options& options, Substrate substrate, std::size_t by
     stage.judged = bytes == latency_bytes;
     stage.plan = plan_for(options, stage.judged, bytes);
     stage.entries.push_back({"F2", {.work = Work::two_lines}});
-    Order order{.work = Work::round_trips, .times = times_for(bytes, options.quick), .bytes = bytes};
+    Order order{.work = Work::round_trips, .bytes = bytes};
     add_ours(stage, order);
     order.work = Work::rival_trips;
     if (rival) stage.entries.push_back({"Open MPI", order});
@@ -57,7 +50,7 @@ Stage bandwidth(const bench::Options& options, Substrate substrate, std::size_t 
     Stage stage{"stream of " + words(bytes) + of(substrate), Stage::bandwidth, {}, {}, bytes};
     stage.judged = bytes == bandwidth_bytes;
     stage.plan = plan_for(options, stage.judged, bytes);
-    Order order{.work = Work::bare_copy, .times = times_for(bytes, options.quick), .bytes = bytes};
+    Order order{.work = Work::bare_copy, .bytes = bytes};
     stage.entries.push_back({"memcpy", order});
     order.work = Work::fan;
     add_ours(stage, order);
@@ -83,7 +76,7 @@ Stage several(const bench::Options& options, Substrate substrate, Work work, int
                 {},
                 plan_for(options, false, bytes),
                 bytes};
-    Order order{.work = work, .times = times_for(bytes * static_cast<unsigned>(width), options.quick), .bytes = bytes};
+    Order order{.work = work, .bytes = bytes};
     order.width = static_cast<std::uint32_t>(width);
     add_ours(stage, order);
     order.work = work == Work::fan ? Work::rival_fan : Work::rival_trips;
@@ -91,10 +84,10 @@ Stage several(const bench::Options& options, Substrate substrate, Work work, int
     return stage;
 }
 
-/// 1, 2, 4 ... and the most that have processors of their own; at least 2, so that there is something to see.
+/// 2, 4 ... and the most that have processors of their own; at least 2. With 1 each of them is what two ranks do.
 std::vector<int> widths(int most) {
     std::vector<int> all;
-    for (int width = 1; width < most; width *= 2) all.push_back(width);
+    for (int width = 2; width < most; width *= 2) all.push_back(width);
     all.push_back(most);
     return all;
 }
@@ -124,7 +117,8 @@ std::vector<Team> teams(const bench::Options& options, int processors, int rival
         Team two{substrate, 2, {}};
         for (const auto bytes : sizes) two.stages.push_back(latency(options, substrate, bytes, rivals >= 2));
         for (const auto bytes : sizes)
-            if (bytes >= 1024) two.stages.push_back(bandwidth(options, substrate, bytes, rivals >= 2));
+            if (bytes == latency_bytes || bytes >= 256)
+                two.stages.push_back(bandwidth(options, substrate, bytes, rivals >= 2));
         all.push_back(std::move(two));
         const auto one_team = [&](Work work, int width, int ranks) {
             Team team{substrate, ranks, {}};

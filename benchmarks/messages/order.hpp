@@ -31,7 +31,7 @@ struct Order {
     Work work = Work::stop;
     penstock::Protocol protocol = penstock::Protocol::automatic;
     Memory memory = Memory::ordinary;
-    std::uint32_t times = 1;
+    std::uint32_t times = 1;  ///< fitted to each contestant before it is measured
     std::uint32_t width = 1;
     std::uint64_t bytes = 0;
 };

@@ -44,9 +44,10 @@ inline constexpr int any_source = -1;
 
 /// How the bytes travel that do not fit into the header (32 bytes). All ranks must choose the same.
 enum class Protocol : std::uint8_t {
-    automatic,  ///< by size: through the ring while short; of long ones the receiver fetches one half while the sender,
-                ///< if it waits, stores the other; between processes through the ring too where the kernel does not let
-                ///< them copy from one another (`./bench messages`)
+    automatic,  ///< by size: through the ring while short, or in a buffer that also takes the answer, where two ranks
+                ///< take turns; of long ones the receiver fetches one half while the sender, if it waits, stores the
+                ///< other; between processes through the ring too where the kernel does not let them copy from one
+                ///< another (`./bench messages`)
     ring,  ///< the sender stores into a ring of bytes at the receiver, long messages piece by piece: two copies that
            ///< overlap
     pull,  ///< the header says where the bytes lie, the receiver fetches them: one copy (the paper's sender-initiated
@@ -183,7 +184,7 @@ std::span<std::byte> writable_bytes_of(T& value) {
 /// is destroyed.
 class Messenger {
   public:
-    /// Makes this rank's mailbox: about (ring + 5 KiB) for each rank of the team. Waits for nobody. Throws UsageError,
+    /// Makes this rank's mailbox: about (ring + 9 KiB) for each rank of the team. Waits for nobody. Throws UsageError,
     /// SystemError.
     explicit Messenger(Rank me, MessengerOptions options = {});
     /// Drops what was neither received nor taken from here. Waits only for a copy that another rank makes just now.

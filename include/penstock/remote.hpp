@@ -2,7 +2,8 @@
 // section 3).
 //
 // Every store is checked against the bounds, with arithmetic that cannot overflow. Elements that lie side by side
-// travel as whole lines, by the way that was measured for their number (store_way.hpp). What was stored is visible to
+// travel as whole lines, by the way that was measured for their number and for how far away the consumer is just now
+// (store_way.hpp). What was stored is visible to
 // the consumer after the next publish(), or after anything else that releases: a flag, a counter, a barrier, a message.
 //
 // A region on another node has no elements here (`near_` is 0), so the check of the bounds sends stores to it the slow
@@ -81,7 +82,8 @@ class Remote {
     /// The region's.
     const std::string& name() const noexcept { return memory_.name(); }
 
-    /// The way that stores travel from now on; nothing: the one that was measured for their size.
+    /// The way that stores travel from now on; nothing: the one that was measured for their size and for the distance
+    /// of the consumer, which is looked at now and then.
     void set_way(std::optional<StoreWay> way) noexcept { way_ = way; }
 
     /// `remote[i] = value` stores; anything else does not compile.
@@ -99,7 +101,7 @@ class Remote {
         if (offset > near_ || values.size() > near_ - offset) [[unlikely]]
             return store_far(offset, values.data(), values.size());
         const auto bytes = std::as_bytes(values);
-        if (!bytes.empty()) store_bytes(at(offset), bytes.data(), bytes.size(), way(bytes.size()));
+        if (!bytes.empty()) store_bytes(at(offset), bytes.data(), bytes.size(), way(offset, bytes.size()));
     }
 
     /// A rectangle from a source whose rows lie `source_pitch` elements apart. Throws UsageError when the source is too
@@ -109,7 +111,7 @@ class Remote {
         region::check_source(block.rows, block.columns, source_pitch, source.size());
         const auto row_bytes = block.columns * sizeof(T);
         if (row_bytes == 0) return;
-        const auto by = way(row_bytes);
+        const auto by = way(block.offset, row_bytes);
         for (std::size_t row = 0; row < block.rows; ++row)
             put(block.offset + row * block.pitch, source.data() + row * source_pitch, block.columns, by);
     }
@@ -127,7 +129,7 @@ class Remote {
                                     .to_pitch = block.pitch,
                                     .from_pitch = source_pitch,
                                     .element = sizeof(T)},
-                                   way(block.rows * block.columns * sizeof(T)));
+                                   way(block.offset, block.rows * block.columns * sizeof(T)));
     }
 
     /// The same value `count` times.
@@ -136,7 +138,7 @@ class Remote {
         constexpr std::size_t piece = std::max<std::size_t>(1, (std::size_t{4} << 10) / sizeof(T));
         std::array<T, piece> values{};
         values.fill(value);
-        const auto by = way(count * sizeof(T));
+        const auto by = way(offset, count * sizeof(T));
         for (std::size_t done = 0; done < count;) {
             const auto next = std::min(piece, count - done);
             put(offset + done, values.data(), next, by);
@@ -169,7 +171,7 @@ class Remote {
     };
 
     /// `count`: about how many elements will be stored through it.
-    Batch batch(std::size_t count) const { return {*this, way(count * sizeof(T))}; }
+    Batch batch(std::size_t count) const { return {*this, way(0, std::min(count, size_) * sizeof(T))}; }
 
     /// All earlier stores of this rank, into any region, are visible to whoever sees the flag set.
     void publish(RemoteFlag& flag) const { flag.set(); }
@@ -201,15 +203,17 @@ class Remote {
     }
 
     std::byte* at(std::size_t index) const noexcept { return memory_.data() + index * sizeof(T); }
-    StoreWay way(std::size_t bytes) const {
+    /// For so many bytes, or about as many, at `index`.
+    StoreWay way(std::size_t index, std::size_t bytes) const {
         if (way_) return *way_;
-        return bytes < StoreWays::sizes.front() ? StoreWay::plain : StoreWays::here().of(bytes);
+        return near_ == 0 ? StoreWay::plain : consumer_.way(at(index), bytes);
     }
 
     RankMemory memory_;
     std::size_t size_;
     std::size_t near_;  ///< elements of it that lie on this machine: all, or none
     std::optional<StoreWay> way_;
+    mutable ReaderDistance consumer_;
 };
 
 /// Several remotes of equal size that get the same stores: one read of the source, a store to each.

@@ -5,12 +5,17 @@
 //            plain
 //   stream   whole lines go round the caches to memory (non-temporal stores)
 //
-// Which one is fastest until the reader has read the bytes depends on the processor and on their number. So it is
-// measured (a few milliseconds, two threads) and remembered: in the process, and for later ones in a file of the
-// user's, $XDG_CACHE_HOME/penstock/stores-<number> (~/.cache where that is not set), for each model of processor, what
-// it can do, and how long a line took to the reader. Where the file cannot be used, the answer is measured anew,
-// without a word. The environment may say it instead: PENSTOCK_STORES=plain, demote or stream; or measure, which does
-// so again and renews the file.
+// Which one is fastest until the reader has read the bytes depends on the processor, on their number, and on how far
+// away the reader is: what is stored plainly is fetched from the writer's cache, which takes as many times longer as
+// the reader is farther away; what goes round the caches takes equally long. So it is measured (some ten milliseconds,
+// two threads) and remembered: in the process, and for later ones in a file of the user's,
+// $XDG_CACHE_HOME/penstock/stores-<number> (~/.cache where that is not set), for each model of processor, what it can
+// do, and how long a line took to the reader. Where the file cannot be used, the answer is measured anew, without a
+// word. The environment may say it instead: PENSTOCK_STORES=plain, demote or stream; or measure, which does so again
+// and renews the file.
+//
+// Virtual processors move within seconds, from one chip to two and back. A remote (remote.hpp) therefore looks now and
+// then how far its reader is (ReaderDistance), and takes the way for that distance: `./bench push`, the goal choice.
 #pragma once
 
 #include <array>
@@ -37,8 +42,10 @@ class StoreWays {
     /// one quick run there is.
     static constexpr std::array<std::size_t, 6> sizes{4u << 10, 16u << 10, 64u << 10, 256u << 10, 1u << 20, 4u << 20};
 
-    /// The same way for all.
-    explicit StoreWays(StoreWay way = StoreWay::plain) noexcept : smaller_(way) { ways_.fill(way); }
+    /// The same way for all, however far the reader is.
+    explicit StoreWays(StoreWay way = StoreWay::plain) noexcept : smaller_(way) {
+        choices_.fill({way, way == StoreWay::plain ? never : 0});
+    }
 
     /// Measures here and now, between this thread and one that it starts on another processor. Everything goes plain
     /// where there is only one processor, and another way must be at least 5 % faster to be chosen. Throws SystemError.
@@ -48,12 +55,16 @@ class StoreWays {
     /// process. A forked child has what its parent had. Throws UsageError when the environment names no way.
     static const StoreWays& here();
 
-    /// How so many bytes travel.
-    StoreWay of(std::size_t bytes) const noexcept {
-        StoreWay way = smaller_;
-        for (std::size_t i = 0; i < sizes.size() && bytes >= sizes[i]; ++i) way = ways_[i];
-        return way;
+    /// How so many bytes travel to a reader that is `farther` times as far away as the one that this was measured with.
+    StoreWay of(std::size_t bytes, double farther = 1) const noexcept {
+        if (bytes < sizes.front()) return smaller_;
+        std::size_t i = sizes.size() - 1;
+        while (bytes < sizes[i]) --i;
+        return choices_[i].of(farther);
     }
+    /// Nanoseconds in which the writer got a line that that reader had; 0 where nothing was measured, and the distance
+    /// does not matter.
+    double line_time() const noexcept { return line_picoseconds_ / 1000.0; }
 
     /// One line for reports: "plain, stream from 64 KiB".
     std::string description() const;
@@ -63,8 +74,37 @@ class StoreWays {
   private:
     friend class StoreWayFile;
 
-    std::array<StoreWay, sizes.size()> ways_;
+    static constexpr std::uint32_t never = ~std::uint32_t{0};
+    /// Whole numbers, so that a file says exactly the same.
+    struct Choice {
+        StoreWay other;      ///< the best of the ways that are not plain
+        std::uint32_t from;  ///< faster than plain where the reader is more than this many thousandths as far
+
+        StoreWay of(double farther) const noexcept { return farther * 1000 > from ? other : StoreWay::plain; }
+        bool operator==(const Choice&) const noexcept = default;
+    };
+    std::array<Choice, sizes.size()> choices_;
+    std::uint32_t line_picoseconds_ = 0;
     StoreWay smaller_ = StoreWay::plain;
+};
+
+/// How far away the reader of some memory is just now, as its writer can tell: by the time in which a line comes that
+/// the reader has had. Used by one thread at a time.
+class ReaderDistance {
+  public:
+    /// How so many bytes travel to `to`, as StoreWays::here() says for this distance. At most once a millisecond four
+    /// lines of these bytes are taken from the reader; they keep what they hold, whoever uses them meanwhile. That
+    /// costs one or two microseconds; a few tens of milliseconds once in a process, when the reader is first seen much
+    /// nearer or farther than it was. Throws as StoreWays::here().
+    StoreWay way(std::byte* to, std::size_t bytes) {
+        return bytes < StoreWays::sizes.front() ? StoreWay::plain : measured_way(to, bytes);
+    }
+
+  private:
+    StoreWay measured_way(std::byte* to, std::size_t bytes);
+
+    double farther_ = 1;        ///< times as far as when StoreWays::here() was measured
+    std::uint64_t looked_ = 0;  ///< when, in ticks
 };
 
 /// Copies `bytes` to memory that another core will read. When it returns, a release store of this thread publishes

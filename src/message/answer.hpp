@@ -8,9 +8,18 @@
 // is such a record: its receiver does not complete it when it takes it, but with the answer that it sends next,
 // written over the message, or with none when it looks for another message first.
 //
+// A message of up to 4 KiB that does not fit the record has its bytes in the exchange buffer, of which each direction
+// has one, and so has the answer: the same lines go to and fro, where a ring would move new ones each time. The buffer
+// is as the payload of the record that asks: the asker's, until it publishes that record; the answerer's until it
+// completes it; the asker's again when it has seen that, and has taken the answer, if there is one.
+//
 // Happens-before.
+//   the message    the asker writes buffer and payload -> sequence.store(release) -> sequence.load(acquire) by the
+//                  receiver -> its reads
 //   the answer     the receiver has read the message -> writes the answer over it -> done.store(release)
-//                  -> done.load(acquire) by the asker -> reads the answer -> its next message there
+//                  -> done.load(acquire) by the asker -> reads the answer -> its next message there. No other message
+//                  asks meanwhile: may_ask() is false from asked() until taken(), or until the record is seen complete
+//                  without an answer; for an answer that was set aside, too, whose bytes stay in the buffer.
 //   its place      an answer says how many messages its sender had sent before it through its own channel. The asker
 //   in the order   takes those first, and looks at the answer after each look at that channel: what was sent behind
 //                  the answer carries it along (sequence.store(release) comes after done.store(release)).

@@ -16,6 +16,7 @@ constexpr std::uint64_t rings_of_a_rank = 4 * 1024 * 1024;
 /// room (63 messages, the bytes of the ring), whether somebody receives or not. Streams of 1 KiB are faster so; from 4
 /// KiB on pull is, between threads (`./bench paper dcl-protocols`), but makes the sender wait.
 constexpr std::uint64_t longest_whole = 4096;
+static_assert(longest_whole <= exchange_bytes);
 
 /// Options with the ring's size filled in: the same on every rank.
 MessengerOptions complete(MessengerOptions options, Rank me) {
@@ -152,6 +153,10 @@ void Engine::attach(int rank, std::chrono::nanoseconds within) {
     find_out_what_may_be_copied(peer, rank);
     peer.closed = &theirs.closed;
     peer.answers = !headers_stay && near;
+    if (peer.answers && options_.protocol == Protocol::automatic) {
+        peer.exchange_out = peer.box.exchange(me_.index());
+        peer.exchange_in = box_.exchange(rank);
+    }
     peer.attached = true;
     peer.quick = me_.far() == nullptr;  // else something must be released first
 }

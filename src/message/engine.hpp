@@ -106,6 +106,8 @@ struct Peer {
     team::FarMemory* far = nullptr;  ///< its mailbox, where it is on another node
     bool mourned = false;            ///< a receive from anybody has told that nothing can be expected of it
     std::exception_ptr spoilt;
+    std::byte* exchange_out = nullptr;  ///< the buffer for what asks it and the answers; null: these fit the header
+    std::byte* exchange_in = nullptr;   ///< the buffer for what it asks
 
     RingWriter<std::byte> writer;
     RingReader<std::byte> reader;
@@ -159,7 +161,8 @@ class Engine {
         const int bare_looks = std::exchange(peer.answer_due, false) ? 0 : hot_spin;
         for (int looks = 0; looks < short_spin; ++looks) {
             if (const Envelope* answer = peer.sought.look()) {
-                if (to_take_before(*answer, peer) != 0 || !copy_out(from, *answer, into, status)) return false;
+                if (to_take_before(*answer, peer) != 0 || !copy_out(from, *answer, peer.exchange_out, into, status))
+                    return false;
                 peer.sought.taken(peer.producer);
                 return true;
             }
@@ -167,7 +170,8 @@ class Engine {
                 if (peer.sought.look()) continue;  // it may be the older of the two
                 const Way way = record->payload.way;
                 if (way == Way::ring_whole) return take_whole(from, peer, record->payload, into, status);
-                if (!is_inside(way) || !copy_out(from, record->payload, into, status)) return false;
+                std::byte* const exchange = way == Way::asking ? peer.exchange_in : nullptr;
+                if (!is_inside(way) || !copy_out(from, record->payload, exchange, into, status)) return false;
                 took(from, peer, *record, way);
                 return true;
             }
@@ -222,18 +226,20 @@ class Engine {
     bool known(int rank) const noexcept { return static_cast<unsigned>(rank) < static_cast<unsigned>(me_.size()); }
     Peer& peer(int rank) { return peers_[static_cast<unsigned>(rank)]; }
     static bool is_inside(Way way) noexcept { return way == Way::inside || way == Way::asking; }
-    static void write_inside(Envelope& envelope, Way way, std::span<const std::byte> bytes, std::uint32_t tag) {
-        envelope.bytes = bytes.size();
+    static void write_header(Envelope& envelope, Way way, std::uint64_t bytes, std::uint32_t tag) {
+        envelope.bytes = bytes;
         envelope.tag = tag;
         envelope.way = way;
+    }
+    static void write_inside(Envelope& envelope, Way way, std::span<const std::byte> bytes, std::uint32_t tag) {
+        write_header(envelope, way, bytes.size(), tag);
         copy_inside(envelope.words.data(), bytes.data(), bytes.size());
     }
     /// Sends in a header of its own, or in the one that waits for an answer. False when there is no room.
     static bool put_inside(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag) {
         if (peer.owed.holds()) {
             write_inside(peer.owed.payload(), Way::answer, bytes, tag);
-            peer.owed.payload().before = static_cast<std::uint16_t>(peer.producer.issued());
-            peer.owed.complete(peer.consumer);
+            complete_with_answer(peer);
             return true;
         }
         auto* record = peer.producer.reserve();
@@ -244,17 +250,34 @@ class Engine {
         if (asks) peer.sought.asked(*record, ticket);
         return true;
     }
+    /// Completes the message that is held with what was written over it.
+    static void complete_with_answer(Peer& peer) {
+        peer.owed.payload().before = static_cast<std::uint16_t>(peer.producer.issued());
+        peer.owed.complete(peer.consumer);
+    }
     /// How many messages that its sender sent before an answer have not been taken yet.
     static std::uint16_t to_take_before(const Envelope& answer, const Peer& peer) noexcept {
         return static_cast<std::uint16_t>(answer.before - (peer.consumer.next() - 1));
     }
-    /// Copies what came in a header, if it is what fits there and into the receiver's memory.
-    static bool copy_out(int from, const Envelope& envelope, std::span<std::byte> into, Status& status) {
+    /// Copies what came in a header, or in the exchange buffer behind it (null: in none), if it is what fits there and
+    /// into the receiver's memory.
+    static bool copy_out(int from, const Envelope& envelope, std::byte* exchange, std::span<std::byte> into,
+                         Status& status) {
         const auto bytes = envelope.bytes;
-        if (bytes > into.size() || bytes > bytes_inside) return false;
-        copy_inside(into.data(), envelope.words.data(), bytes);
+        if (bytes > into.size()) return false;
+        if (bytes <= bytes_inside) {
+            copy_inside(into.data(), envelope.words.data(), bytes);
+        } else {
+            if (exchange == nullptr || bytes > exchange_bytes) return false;
+            copy_exchange(into.data(), exchange, bytes);
+        }
         status = {from, bytes, envelope.tag};
         return true;
+    }
+    /// The lines are asked for together, for writing: what this rank sends next goes there, too.
+    static void copy_exchange(std::byte* into, std::byte* exchange, std::uint64_t bytes) {
+        for (std::uint64_t line = 0; line < bytes; line += 64) prefetch_write(exchange + line);
+        std::memcpy(into, exchange, bytes);
     }
     /// The front of this peer's channel, whose header had this way, was taken: it completes now, or with the answer to
     /// it.
@@ -297,7 +320,7 @@ class Engine {
     bool may_be_fetched(const Peer& peer) const noexcept {
         return peer.box.lane(me_.index()).can_fetch.load(std::memory_order_acquire) == 1;
     }
-    bool put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag);
+    static bool put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag);
     bool begin(int to, Peer& peer, std::uint32_t index);
     bool start(int to, Peer& peer, Operation& operation);
     bool feed(int to, Peer& peer, Operation& operation);

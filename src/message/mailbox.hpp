@@ -5,6 +5,7 @@
 //   outward   how far p has got with taking what r sends to it                written by p, read by r
 //   slots     the headers of messages from p to r (with pure pull: of messages from r to p)
 //   ring      the bytes of messages from p to r
+//   exchange  the bytes of a message from p to r that r may answer where it lies, and those of the answer (answer.hpp)
 //
 // So r, waiting for either, polls memory of its own.
 #pragma once
@@ -24,7 +25,7 @@
 
 namespace penstock::message {
 
-inline constexpr std::uint64_t mailbox_kind = 0x314c49414d4e5350;  // "PSNMAIL1"
+inline constexpr std::uint64_t mailbox_kind = 0x324c49414d4e5350;  // "PSNMAIL2"
 inline constexpr std::uint32_t slots_a_lane = 64;
 inline constexpr std::uint64_t smallest_ring = 4096;
 inline constexpr std::uint64_t largest_ring = std::uint64_t{1} << 30;
@@ -39,8 +40,8 @@ enum class Way : std::uint8_t {
     segment,      ///< the receiver copies it from segment words[0], byte words[1] on (segments.hpp); processes only
     push,         ///< the receiver answers where it wants it
     parcel,       ///< words[0] is a Parcel that goes over to the receiver; threads only
-    asking,       ///< as inside; its receiver may answer in this header (answer.hpp)
-    answer,       ///< written by the receiver over a header that was `asking`: a message that goes the other way
+    asking,       ///< in the header or the exchange buffer; its receiver may answer there (answer.hpp)
+    answer,       ///< written by the receiver over what was `asking`: a message that goes the other way
     halves,       ///< the receiver fetches the second half while the sender, if it waits, stores the first
 };
 
@@ -58,6 +59,8 @@ struct Envelope {
 };
 static_assert(sizeof(Envelope) == 48 && sizeof(Record<Envelope>) == 64);
 inline constexpr std::size_t bytes_inside = sizeof(Envelope::words);
+/// Longer ones, up to here, may be answered in the exchange buffer.
+inline constexpr std::size_t exchange_bytes = 4096;
 
 /// Written by the sender, homed at the receiver.
 struct Inward {
@@ -125,6 +128,10 @@ class Mailbox {
         return reinterpret_cast<Record<Envelope>*>(memory_ + slots_at(ranks_)) +
                std::size_t{slots_a_lane} * static_cast<unsigned>(peer);
     }
+    /// Written by whichever of the two has the message, or the answer, in its hands.
+    std::byte* exchange(int peer) const noexcept {
+        return memory_ + exchanges_at(ranks_) + exchange_bytes * static_cast<unsigned>(peer);
+    }
     std::byte* ring(int peer) const noexcept {
         return memory_ + rings_at(ranks_) + ring_bytes_ * static_cast<unsigned>(peer);
     }
@@ -139,8 +146,11 @@ class Mailbox {
     static std::size_t slots_at(int ranks) noexcept {
         return sizeof(MailboxHeader) + sizeof(Lane) * static_cast<unsigned>(ranks);
     }
-    static std::size_t rings_at(int ranks) noexcept {
+    static std::size_t exchanges_at(int ranks) noexcept {
         return slots_at(ranks) + sizeof(Record<Envelope>) * slots_a_lane * static_cast<unsigned>(ranks);
+    }
+    static std::size_t rings_at(int ranks) noexcept {
+        return exchanges_at(ranks) + exchange_bytes * static_cast<unsigned>(ranks);
     }
 
     std::byte* memory_ = nullptr;

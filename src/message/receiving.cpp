@@ -68,9 +68,10 @@ Record<Envelope>& Engine::front_of(int from, Peer& peer) {
 
 /// Can a message that travels in this way have this size?
 void Engine::check_size(int from, const Peer& peer, const Envelope& header) {
-    const bool inside = is_inside(header.way) || header.is_answer();
-    if (inside && header.bytes > bytes_inside)
-        throw InvalidMessage(from, "size in the header", bytes_inside, header.bytes);
+    const bool exchanged = (header.way == Way::asking || header.is_answer()) && peer.exchange_in != nullptr;
+    const std::uint64_t longest = exchanged ? exchange_bytes : bytes_inside;
+    if ((is_inside(header.way) || header.is_answer()) && header.bytes > longest)
+        throw InvalidMessage(from, "size in the header", longest, header.bytes);
     if (header.way == Way::ring_whole && header.bytes > peer.reader.capacity())
         throw InvalidMessage(from, "size in the ring", peer.reader.capacity(), header.bytes);
 }
@@ -126,7 +127,8 @@ bool Engine::take(int from, Peer& peer) {
         case Way::inside:
         case Way::asking:
         case Way::answer:
-            copy_bytes(operation.into, header.words.data(), wanted_bytes);
+            if (header.bytes <= bytes_inside) copy_bytes(operation.into, header.words.data(), wanted_bytes);
+            else copy_bytes(operation.into, peer.takes_answer ? peer.exchange_out : peer.exchange_in, wanted_bytes);
             break;
         case Way::ring_whole:
         case Way::ring_pieces:

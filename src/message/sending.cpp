@@ -123,21 +123,33 @@ bool Engine::begin(int to, Peer& peer, std::uint32_t index) {
     return operation.state != Operation::State::queued;
 }
 
-/// Writes a message into the ring, and publishes it by its header. False when there is no room.
+/// Writes a message that does not fit a header into the exchange buffer, if it answers or may be answered, else into
+/// the ring, and publishes it by its header. False when there is no room. The header is written last: its line is the
+/// one that the receiver polls.
 bool Engine::put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32_t tag) {
-    if (peer.writer.room(bytes.size()) < bytes.size()) return false;
+    if (peer.exchange_in != nullptr && peer.owed.holds()) {
+        std::memcpy(peer.exchange_in, bytes.data(), bytes.size());
+        write_header(peer.owed.payload(), Way::answer, bytes.size(), tag);
+        complete_with_answer(peer);
+        return true;
+    }
     auto* record = peer.producer.reserve();
     if (!record) return false;
-    peer.sought.may_ask(*record, false);  // an answer that stands there is set aside
-    Envelope& envelope = record->payload;
-    envelope.bytes = bytes.size();
-    envelope.tag = tag;
-    envelope.way = Way::ring_whole;
-    envelope.words[0] = peer.writer.position();
+    // An answer that stands in the record is set aside.
+    if (peer.sought.may_ask(*record, peer.exchange_out != nullptr && peer.producer.known_empty())) {
+        std::memcpy(peer.exchange_out, bytes.data(), bytes.size());
+        write_header(record->payload, Way::asking, bytes.size(), tag);
+        peer.sought.asked(*record, peer.producer.publish());
+        return true;
+    }
+    if (peer.writer.room(bytes.size()) < bytes.size()) return false;
+    const auto position = peer.writer.position();
     peer.writer.write(bytes.size(), [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
         copy_bytes(cell, bytes.data() + offset, count);
         if (peer.far != nullptr) put_bytes_far(peer, cell, count);
     });
+    write_header(record->payload, Way::ring_whole, bytes.size(), tag);
+    record->payload.words[0] = position;
     peer.producer.publish();
     return true;
 }

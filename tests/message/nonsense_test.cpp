@@ -83,6 +83,10 @@ TEST_P(NonsenseTest, headers_that_cannot_be_are_refused) {
     forged("size in the ring", envelope(4097, Way::ring_whole, 0));
     forged("position in the ring", envelope(100, Way::ring_whole, 5));
     forged("position in the ring", envelope(100, Way::ring_pieces, ~0ull));
+    forged("size in the header", envelope(33, Way::asking, 0));
+    expect_refused(
+        GetParam(), "size in the header", [&](Forger& forger) { forger.send(envelope(4097, Way::asking, 0)); },
+        Protocol::automatic);
     if (GetParam() == Substrate::processes) {  // threads of one process must trust one another with addresses
         forged("way", envelope(100, Way::parcel, 0x1234));
         forged("address to fetch from", envelope(100, Way::pull, 0x10));
@@ -201,9 +205,10 @@ TEST_P(NonsenseTest, a_messenger_waits_for_no_copy_that_will_not_go_on_and_no_in
 }
 
 TEST_P(NonsenseTest, answers_that_cannot_be_are_refused) {
-    const auto answered = [&](const std::string& field, std::uint16_t before, std::uint64_t bytes) {
+    const auto answered = [&](const std::string& field, std::uint16_t before, std::uint64_t bytes,
+                              Protocol protocol = Protocol::ring) {
         message_tests::run(GetParam(), 2, [&](Rank me) {
-            const MessengerOptions options{.protocol = Protocol::ring, .ring_bytes = 4096};
+            const MessengerOptions options{.protocol = protocol, .ring_bytes = 4096};
             if (me.index() == 1) {
                 Forger forger(me, options);
                 auto& record = forger.own_box.slots(0)[0];  // where rank 0's question arrives
@@ -230,6 +235,7 @@ TEST_P(NonsenseTest, answers_that_cannot_be_are_refused) {
     answered("number of messages before an answer", 1, 4);
     answered("number of messages before an answer", 60'000, 4);
     answered("size in the header", 0, 33);
+    answered("size in the header", 0, 4097, Protocol::automatic);
     expect_refused(GetParam(), "way", [](Forger& forger) { forger.send(Envelope{4, 0, Way::answer, {}, {}, {}}); });
 }
 

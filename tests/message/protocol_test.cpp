@@ -178,7 +178,7 @@ TEST_P(ProtocolTest, answers_come_in_their_turn_among_other_messages) {
             const auto sender = static_cast<int>(random() % 2);
             const auto messages = random() % 8 == 0 ? random() % 50 : random() % 3;
             for (std::uint64_t i = 0; i < messages; ++i) {
-                const std::size_t bytes = random() % 16 == 0 && buffered ? random() % 300 : random() % 33;
+                const std::size_t bytes = random() % 3 == 0 && buffered ? random() % 4'097 : random() % 33;
                 auto& number = sent[static_cast<unsigned>(sender)];
                 if (me.index() == sender)
                     send_pattern(post, 1 - sender, bytes, number, static_cast<std::uint32_t>(bytes));

@@ -46,6 +46,7 @@ struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
         penstock::Record<Letter, Policy> slots[records];
         penstock::Credits<Policy> credits;
         penstock::AnswerSought<Letter, Policy> sought;  ///< used by the sender alone
+        model::Plain<int> exchange;                     ///< the bytes of what asks, and of the answer
     };
     Half of[2];
 
@@ -60,15 +61,16 @@ struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
         auto& sought = of[index].sought;
         int sent = 0, received = 0;
         for (const char* step = index == 0 ? first.steps : second.steps; *step; ++step) {
-            if (*step == 's') send(producer, consumer, owed, sought, ++sent);
-            else receive(producer, consumer, owed, sought, ++received);
+            if (*step == 's') send(index, producer, consumer, owed, sought, ++sent);
+            else receive(index, producer, consumer, owed, sought, ++received);
         }
         owed.complete(consumer);
     }
 
     template <class Producer, class Consumer, class Owed, class Sought>
-    static void send(Producer& producer, Consumer& consumer, Owed& owed, Sought& sought, int number) {
+    void send(unsigned me, Producer& producer, Consumer& consumer, Owed& owed, Sought& sought, int number) {
         if (owed.holds()) {
+            of[1 - me].exchange.write(number);
             owed.payload().write(number, false, true, producer.issued());
             owed.complete(consumer);
             return;
@@ -76,13 +78,14 @@ struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
         auto* record = producer.reserve();
         for (; !record; record = producer.reserve()) model::idle();
         const bool asks = sought.may_ask(*record, producer.known_empty());
+        if (asks) of[me].exchange.write(number);
         record->payload.write(number, asks, false, 0);
         const auto ticket = producer.publish();
         if (asks) sought.asked(*record, ticket);
     }
 
     template <class Producer, class Consumer, class Owed, class Sought>
-    static void receive(Producer& producer, Consumer& consumer, Owed& owed, Sought& sought, int number) {
+    void receive(unsigned me, Producer& producer, Consumer& consumer, Owed& owed, Sought& sought, int number) {
         owed.complete(consumer);
         for (;; model::idle()) {
             auto* record = consumer.front();
@@ -91,6 +94,7 @@ struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
                 model::require(before <= records, "an answer tells of messages that were sent");
                 if (before == 0) {
                     model::require(answer->number.read() == number, "answers come in their turn");
+                    model::require(of[me].exchange.read() == number, "the bytes of an answer are its own");
                     return sought.taken(producer);
                 }
                 if (!record) record = consumer.front();
@@ -98,9 +102,9 @@ struct AnswerModel : rl::test_suite<AnswerModel<first, second, Weakening>, 2> {
             }
             if (!record) continue;
             model::require(record->payload.number.read() == number, "messages come in their turn");
-            if (record->payload.asking.read()) owed.hold(*record);
-            else consumer.complete();
-            return;
+            if (!record->payload.asking.read()) return consumer.complete();
+            model::require(of[1 - me].exchange.read() == number, "the bytes of what asks are its own");
+            return owed.hold(*record);
         }
     }
 };

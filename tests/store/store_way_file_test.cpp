@@ -6,10 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
@@ -54,6 +58,33 @@ TEST_F(StoreWayFileTest, what_was_saved_is_loaded) {
     ASSERT_TRUE(file().save(measured, 100));
     EXPECT_EQ(file().load(100), measured);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "below"), {}), 1) << "no temporary file stays";
+}
+
+/// `text` with `to` in the place of `from`, which stands in it.
+std::string with(std::string text, const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST_F(StoreWayFileTest, the_way_depends_on_how_far_the_reader_is) {
+    ASSERT_TRUE(file().save(StoreWays(StoreWay::plain), 100));
+    write(with(with(text(), "16384 plain 4294967295", "16384 stream 1500"), "65536 plain 4294967295",
+               "65536 demote 400"));
+    const auto ways = file().load(100);
+    ASSERT_TRUE(ways);
+    for (const std::size_t bytes : {16'384u, 65'535u}) {
+        EXPECT_EQ(ways->of(bytes), StoreWay::plain);
+        EXPECT_EQ(ways->of(bytes, 1.5), StoreWay::plain);
+        EXPECT_EQ(ways->of(bytes, 1.6), StoreWay::stream);
+    }
+    EXPECT_EQ(ways->of(65'536), StoreWay::demote);
+    EXPECT_EQ(ways->of(65'536, 0.3), StoreWay::plain) << "nearer than when it was measured";
+    for (const double farther : {0.01, 1.0, 1000.0}) {
+        EXPECT_EQ(ways->of(16'383, farther), StoreWay::plain);
+        EXPECT_EQ(ways->of(1 << 30, farther), StoreWay::plain);
+        EXPECT_EQ(StoreWays(StoreWay::stream).of(1 << 30, farther), StoreWay::stream) << "the user's wish";
+    }
 }
 
 TEST_F(StoreWayFileTest, another_machines_file_is_not_taken) {
@@ -159,6 +190,28 @@ class FreshProcess : public StoreWayFileTest {
         if (penstock::Topology::here().usable() < 2) GTEST_SKIP() << "nothing is measured on one processor";
     }
     static double reader() { return penstock::measure_round_trip().value_or(0); }
+    /// Whether stores into memory that another processor reads all the time go the way for a far reader.
+    static bool follows_a_reader() {
+        std::vector<std::byte> block(8192, std::byte{7});
+        penstock::ReaderDistance nobody;
+        if (nobody.way(block.data(), 4095) != StoreWay::plain) return false;
+        std::atomic<bool> stop{false};
+        std::thread reader([&] {
+            static_cast<void>(penstock::pin_this_thread(*penstock::reader_processor()));
+            const volatile std::byte* const bytes = block.data();
+            while (!stop.load(std::memory_order_relaxed))
+                for (std::size_t i = 0; i < block.size(); i += 64) static_cast<void>(bytes[i]);
+        });
+        bool followed = false;
+        penstock::ReaderDistance distance;  // goes up in steps, one a look, one look a millisecond
+        for (int look = 0; look < 2'000 && !followed; ++look) {
+            followed = distance.way(block.data(), 4096) == StoreWay::stream;
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        stop = true;
+        reader.join();
+        return followed && block == std::vector<std::byte>(8192, std::byte{7});
+    }
     [[noreturn]] void leave(bool good) const {
         fs::remove_all(folder_);
         _exit(good ? 0 : 1);
@@ -184,6 +237,31 @@ TEST_F(FreshProcess, takes_what_an_earlier_one_saved) {
                 taken = waitpid(child, &status, 0) == child && status == 0;
             }
             leave(taken);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(FreshProcess, goes_by_how_far_its_reader_is_and_leaves_memory_as_it_is) {
+    EXPECT_EXIT(
+        {
+            const Environment wish("PENSTOCK_STORES", nullptr);
+            bool followed = false;
+            for (int attempt = 0; attempt < 50 && !followed; ++attempt) {
+                const pid_t child = fork();
+                if (child == 0) {
+                    // Any line that another processor has had is much farther than this file says of a line.
+                    const auto kept = *StoreWayFile::here();
+                    kept.save(StoreWays(StoreWay::plain), reader());
+                    std::ostringstream saved;
+                    saved << std::ifstream(kept.path()).rdbuf();
+                    std::ofstream(kept.path(), std::ios::trunc) << with(with(saved.str(), "line 0 ps", "line 1 ps"),
+                                                                        "4096 plain 4294967295", "4096 stream 2000");
+                    _exit(StoreWays::here().line_time() > 0 && follows_a_reader() ? 0 : 1);
+                }
+                int status = 1;
+                followed = waitpid(child, &status, 0) == child && status == 0;
+            }
+            leave(followed);
         },
         ::testing::ExitedWithCode(0), "");
 }

@@ -122,7 +122,7 @@ void bind_messenger(nb::module_& module) {
             "`protocol`: how bytes travel that do not fit into the header (docs/messages.md). `ring_bytes`: of each\n"
             "ring, a power of two from 4096 on; 0 for 64 to 256 KiB, less for many ranks. `name`: tells apart\n"
             "several messengers of one rank.\n"
-            "Waits for nobody; costs about (ring + 5 KiB) for each rank of the team. Raises UsageError, SystemError.")
+            "Waits for nobody; costs about (ring + 9 KiB) for each rank of the team. Raises UsageError, SystemError.")
         .def("send", &send, nb::arg("to"), nb::arg("array").none(), nb::arg("tag") = 0,
              nb::sig("def send(self, to: int, array: Any, tag: int = 0) -> None"),
              "Sends the bytes of an array (or of anything with the buffer protocol, or of one number), and returns\n"

@@ -38,6 +38,7 @@ struct PythonRegion : Mapped {};
 
 struct PythonRemote : Mapped {
     std::optional<StoreWay> way{};
+    mutable ReaderDistance reader{};
 
     const PythonRemote& use() const {
         session->check();
@@ -45,7 +46,7 @@ struct PythonRemote : Mapped {
     }
     bool own() const { return memory->owner() == session->check().index(); }
     void store(const nb::object& part, nb::object value) const {
-        store_into(part, std::move(value), way, own());
+        store_into(part, std::move(value), way, own(), reader);
         if (memory->far() == nullptr) return;
         const auto rows = rows_of(part);  // of the shadow
         session->wait([&](const Rank&) {

@@ -12,9 +12,11 @@ namespace penstock::python {
 nb::object part_of(const nb::object& window, nb::handle key, const std::string& region);
 
 /// Stores into a part of a window, which is not read. `value`: whatever NumPy would take in an assignment to such an
-/// array. Blocks of 4 KiB and more whose rows are contiguous travel by `way` (nothing: as measured for their size), the
-/// rest as NumPy stores them. `own`: the memory is this rank's own, from which `value` may be taken.
-void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own);
+/// array. Blocks of 4 KiB and more whose rows are contiguous travel by `way` (nothing: as measured for their size and
+/// for the distance of the window's `reader`), the rest as NumPy stores them. `own`: the memory is this rank's own,
+/// from which `value` may be taken.
+void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own,
+                ReaderDistance& reader);
 
 /// The bytes of a part of a window, in rows one behind the other as far as they lie so.
 std::vector<std::span<const std::byte>> rows_of(const nb::object& part);

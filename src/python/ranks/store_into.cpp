@@ -53,11 +53,6 @@ struct Strided {
     }
 };
 
-StoreWay way_for(std::size_t bytes, std::optional<StoreWay> way) {
-    if (way) return *way;
-    return bytes < StoreWays::sizes.front() ? StoreWay::plain : StoreWays::here().of(bytes);
-}
-
 /// One element, again and again.
 void fill(std::byte* to, std::size_t bytes, const std::byte* element, std::size_t item, StoreWay way) {
     const std::size_t piece = std::max(item, fill_bytes / item * item);
@@ -131,7 +126,8 @@ nb::object part_of(const nb::object& window, nb::handle key, const std::string& 
     }
 }
 
-void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own) {
+void store_into(const nb::object& part, nb::object value, std::optional<StoreWay> way, bool own,
+                ReaderDistance& reader) {
     // Between processes a rank that accepted its own region has it at two addresses, so nobody would see that the two
     // overlap.
     const auto is_memory = [&] {
@@ -166,7 +162,10 @@ void store_into(const nb::object& part, nb::object value, std::optional<StoreWay
         target.join_rows();
         from.join_rows();
     }
-    without_interpreter([&] { store_rows(target, from, way_for(target.row_bytes(), way), 0, target.data, from.data); });
+    without_interpreter([&] {
+        const StoreWay by = way ? *way : reader.way(target.data, target.row_bytes());
+        store_rows(target, from, by, 0, target.data, from.data);
+    });
 }
 
 }  // namespace penstock::python

@@ -71,10 +71,11 @@ std::optional<StoreWayFile> StoreWayFile::here() {
 }
 
 std::string StoreWayFile::text_of(const StoreWays& ways, long round_trip) const {
-    std::string text = "penstock: ways of storing, 1\n" + machine_ + "\nreader " + std::to_string(round_trip) + " ns\n";
-    text += std::string(name(ways.smaller_)) + "\n";
+    std::string text = "penstock: ways of storing, 2\n" + machine_ + "\nreader " + std::to_string(round_trip) + " ns\n";
+    text += "line " + std::to_string(ways.line_picoseconds_) + " ps\n" + std::string(name(ways.smaller_)) + "\n";
     for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i)
-        text += std::to_string(StoreWays::sizes[i]) + " " + std::string(name(ways.ways_[i])) + "\n";
+        text += std::to_string(StoreWays::sizes[i]) + " " + std::string(name(ways.choices_[i].other)) + " " +
+                std::to_string(ways.choices_[i].from) + "\n";
     return text + "end\n";
 }
 
@@ -92,10 +93,14 @@ std::optional<StoreWays> StoreWayFile::load(double round_trip) const {
         in >> word;
         return store_way_of(word).value_or(StoreWay::plain);
     };
+    std::uint32_t line = 0;
+    in >> word >> line >> word;
     StoreWays ways(next_way());
-    for (auto& way : ways.ways_) {
+    ways.line_picoseconds_ = line;
+    for (auto& choice : ways.choices_) {
         in >> word;
-        way = next_way();
+        choice.other = next_way();
+        in >> choice.from;
     }
     const double moved = round_trip / static_cast<double>(then);
     if (*content != text_of(ways, then) || !(moved < largest_move && moved > 1 / largest_move)) return std::nullopt;

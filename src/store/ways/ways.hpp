@@ -11,6 +11,16 @@ namespace penstock {
 // Virtual processors move: what was measured between two of one chip is wrong when they lie on two (4 to 16 KiB were
 // seen to arrive 2 times later past the caches than plainly, and minutes later 3.5 times sooner).
 
+/// Nanoseconds until this thread had a line for itself, beyond what it takes when it has it already: the least of some
+/// in the 4 KiB from here on, for one that comes from memory, or an interruption, says nothing of the reader. Nothing
+/// where it had them all. They keep what they hold.
+std::optional<double> time_of_a_line(std::byte* lines) noexcept;
+
+/// How so many bytes travel to a reader from whom a line comes in about so many nanoseconds: as StoreWays::here() says,
+/// or, where that reader was much nearer or farther, as is measured now, once in a process (some ten milliseconds).
+/// Where that did not give the same twice, the times of StoreWays::here() are scaled.
+StoreWay way_for_line_time(std::size_t bytes, double line_time);
+
 /// Stores are measured from the caller's processor to this one: of another core where there is one. None where there is
 /// only one processor.
 std::optional<int> reader_processor();
