@@ -157,7 +157,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void say_replaced(std::uint32_t run_number, const ClusterRun& run, const Member& member);
     static void part_is_gone(ClusterRun& run, wire::Site site);
     bool get_another(Locked& guard, wire::Site site);
-    void use_spare(Locked& guard, Member& member, Member& spare);
+    bool use_spare(Locked& guard, Member& member, Member& spare);
     std::string invitation_for(Member& member);
     bool fence(Locked& guard, wire::Site site, std::uint32_t generation);
     void hand_over(Locked& guard, wire::Site site);
