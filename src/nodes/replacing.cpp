@@ -240,6 +240,7 @@ void ClusterState::hand_over(Locked& guard, wire::Site site, std::uint32_t run_n
     ClusterRun* run = concerned();
     if (run == nullptr || !run->made) return;  // who makes it gives the new node its part
     if (std::exchange(run->given[site], member.node.generation) == member.node.generation) return;  // or has given it
+    run->figures->begin(site, member.node.name, member.node.generation);
     say_to(member, Control::part, {.run = run_number}, run->part);
     const auto until = std::chrono::steady_clock::now() + options.time_to_start;
     const auto over = [&] {

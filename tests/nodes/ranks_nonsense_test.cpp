@@ -562,17 +562,17 @@ class Babble {
 };
 
 class RandomRanksNonsense : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Shards, RandomRanksNonsense, testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Shards, RandomRanksNonsense, testing::Range(0, 8));
 
 TEST_P(RandomRanksNonsense, ends_nothing_but_its_own_node) {
-    const std::uint64_t frames = (std::getenv("PENSTOCK_LONG") != nullptr ? 1'000'000 : 8'000) / 4;
+    const std::uint64_t frames = (std::getenv("PENSTOCK_LONG") != nullptr ? 1'000'000 : 8'000) / 8;
     Babble babble(static_cast<std::uint64_t>(GetParam()));
     std::uint64_t said = 0;
     int over = 0;
-    while (said < frames) {
+    for (int round = GetParam(); said < frames; ++round) {
         Two two;
         ASSERT_TRUE(comes_true([&] { return known_to(two.liar).has_value(); }));
-        if (over % 4 != 3) two.liar.grant_mailbox();  // else who looks for it waits in vain
+        if (round % 16 != 0) two.liar.grant_mailbox();  // else who looks for it waits in vain
         for (int n = 0; n < 100 && !two.liar.is_over(); ++n) {
             constexpr int at_once = 8;
             for (int i = 0; i < at_once; ++i) babble.say(two.liar);
@@ -583,7 +583,7 @@ TEST_P(RandomRanksNonsense, ends_nothing_but_its_own_node) {
         expect_honest(two);
         if (HasFatalFailure() || HasNonfatalFailure()) FAIL() << "after " << said << " frames";
     }
-    EXPECT_GE(over, 2);
+    EXPECT_GE(over, 1);
 }
 
 }  // namespace
