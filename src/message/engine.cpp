@@ -75,7 +75,7 @@ Engine::~Engine() {
     for (int rank = 0; rank < me_.size(); ++rank) close(rank);
     if (!threads()) return;
     const auto is_near = [this](int rank) { return !me_.elsewhere(rank); };  // also of those never attached
-    const auto leave = [&](const Mailbox& box) {  // of a shadow nobody else has a part
+    const auto leave = [&](const Mailbox& box) {                             // of a shadow nobody else has a part
         if (box && box.header().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) box.empty(is_near);
     };
     leave(box_);
