@@ -18,12 +18,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/stream_statistics.hpp"
+#include "penstock/trace.hpp"
 
 namespace penstock {
 
@@ -189,6 +191,29 @@ class NoPlacement : public Error {
     double least_;
 };
 
+/// The counters of all threads of a cluster, as each node has measured its own (Machine::snapshot). `after - before` is
+/// where the time went between the two.
+struct ClusterSnapshot {
+    /// Those of the program, or of one node.
+    struct Part {
+        std::string node;                           ///< "program", or "decoders.2"
+        std::uint32_t generation = 1;               ///< which agent of it
+        std::optional<trace::Snapshot> counters{};  ///< on its own clock; empty: `note` says why
+        /// Why there are none ("it is lost: ..."), or that they are those of an agent that took a lost one's place
+        std::string note{};
+    };
+    std::vector<Part> parts{};  ///< the program's first, then all nodes in their order, also lost ones, without spares
+
+    /// A node that has another agent by now has what that one did since it began. Throws UsageError as snapshots of a
+    /// machine do.
+    friend ClusterSnapshot operator-(const ClusterSnapshot& after, const ClusterSnapshot& before);
+
+    /// For a terminal: a section for each node, below its name, as trace::table().
+    std::string table() const;
+    /// For programs: {"nodes": [{"node", "generation", "note", "breakdown": as trace::json(), or null}]}.
+    std::string json() const;
+};
+
 /// Agents, and the wires to them. Several graphs may run on it, one after the other or at once.
 class Cluster {
   public:
@@ -240,6 +265,9 @@ class Cluster {
     /// As Machine::timeline_json(), with a group of tracks for each node, on the program's clock; a node's label says
     /// within what. Nodes that do not answer are left out.
     std::string timeline_json() const;
+    /// All counters now, of the program and of each node: where the time of threads went. Waits for the nodes' answers,
+    /// at most for ClusterOptions::patience; a node that is lost, or does not answer, is there with a note.
+    ClusterSnapshot snapshot() const;
 
     /// For the layer itself.
     nodes::ClusterState& state() const noexcept { return *state_; }

@@ -131,6 +131,10 @@ class Run {
 
     /// What has happened so far. Any thread; some microseconds.
     RunStatistics statistics() const;
+    /// The same for each node apart: the program first, then nodes with a part in the run in their order, lost ones
+    /// behind those that took their places. Nodes say their figures four times a second, and at their end. On one
+    /// machine: the program alone. Any thread; some microseconds.
+    std::vector<NodeStatistics> statistics_by_node() const;
     /// The graph as it is now.
     GraphDescription description() const;
     /// The buffers that went with worker processes so far, where the machine's targets are such. Any thread.

@@ -72,6 +72,14 @@ struct RunStatistics {
     std::string text() const;
 };
 
+/// What one node has done of a run, as it has measured it itself.
+struct NodeStatistics {
+    std::string node;              ///< "program", or "decoders.2"
+    std::uint32_t generation = 1;  ///< which agent of it
+    std::string lost{};            ///< how it was lost while the run went on; then `figures` are what it said last
+    RunStatistics figures{};       ///< of the copies there
+};
+
 struct GraphDescription;
 
 /// The graph in the language of graphviz (`dot -Tsvg`), with its figures where there are some: groups as boxes around

@@ -82,6 +82,7 @@ def agent(
     """Runs as one node of a cluster (docs/nodes.md), until the program that made the cluster ends it. Reads the invitation that the program has
     printed; a program that starts agents itself gives it in the environment."""
     import importlib
+    import signal
     import sys
 
     import cloudpickle  # noqa: F401 - now: a spare that takes a node's place is waited for
@@ -96,7 +97,9 @@ def agent(
             raise UsageError("--pmix is for processes of `mpirun` or `srun --mpi=pmix` other than the first, which makes the cluster")
         if not invitation:  # there is no cluster
             raise typer.Exit(0)
-    if invitation is None:
+    if invitation is not None:  # Ctrl-C is for the program that has started it, which ends it
+        signal.signal(signal.SIGINT, lambda *_: None)
+    else:
         if sys.stdin.isatty():
             console.print("The invitation, which the program has printed as one line:")
         invitation = sys.stdin.readline()
@@ -151,6 +154,10 @@ def run(
     allow: written.Allow = None,
     isolation: written.IsolationOption = None,
     library: written.Library = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Run a file over the nodes that it asks for, whose agents are started by this engine: local, hand, pmix, ray://ADDRESS.")
+    ] = None,
+    listen: Annotated[str, typer.Option(help="Of --cluster: where agents find this program, tcp:HOST:PORT; by default an address of this machine.")] = "",
     checks: Annotated[bool, typer.Option("--checks", help="Print every check, also where all hold.")] = False,
     target_class: written.Classes = None,
 ) -> None:
@@ -161,13 +168,16 @@ def run(
     if run_name is not None:
         os.environ["PENSTOCK_NAME"] = run_name
     if written.is_file(name):
-        if written.run_file(name, setting, allow, library, targets, written.where_of(isolation), target_class, graph, trace, report):
+        of_file = name, setting, allow, library, targets, written.where_of(isolation), target_class, graph, trace, report, cluster, listen
+        if written.run_file(*of_file):
             raise typer.Exit(INTERRUPTED)
         return
     if isolation is not None:
         raise typer.BadParameter("the gallery's own ways run on threads; --isolation is for files", param_hint="--isolation")
     if target_class is not None:
         raise typer.BadParameter("the gallery's own ways run on one class of targets; --class is for files", param_hint="--class")
+    if cluster is not None:
+        raise typer.BadParameter("the gallery's own ways run on one machine; --cluster is for files", param_hint="--cluster")
     if library is not None:
         raise typer.BadParameter("the gallery's own ways have all that they need; --library is for files", param_hint="--library")
     from penstock.pictures import inputs_of

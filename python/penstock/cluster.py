@@ -228,6 +228,11 @@ class Cluster:
         """What was recorded, as JSON for Perfetto: a group of tracks for each node, on the program's clock; a node's label says within what."""
         return self._cluster.timeline_json()
 
+    def snapshot(self) -> "_core.ClusterSnapshot":
+        """All counters now, of the program and of each node, as its agent has measured them: `after - before` is where the time of threads went
+        (table(), breakdown()). Waits for the nodes' answers, `patience` at most; a node that is lost or does not answer is there with a note."""
+        return self._cluster.snapshot()
+
     def split(self, graph: Any) -> dict[str, Any]:
         """What would go where of a penstock.Graph: 'parts' (node, its filters), 'cut' (streams between nodes), 'text'. Raises GraphError."""
         return graph._graph.split(self._cluster)

@@ -1,13 +1,15 @@
 """Applications that commands run: on which machine, how they end, and what is seen of them meanwhile."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
-from typing import Literal
+from typing import Any, Literal
 
 from penstock import _core
 from penstock.applications import Application, ApplicationRun
+from penstock.cluster import Cluster
 from penstock.errors import UsageError
 from penstock.interruptions import Interruptions
 from penstock.live import Shown, View
@@ -45,8 +47,25 @@ def machine_for(application: Application, targets: int | None, isolation: Where 
     return _core.Machine(targets=targets, isolation="process")
 
 
+@contextmanager
+def where_to_run(
+    application: Application, machine: "_core.Machine", engine: str | None, listen: str = "", libraries: Sequence[Path] = ()
+) -> Iterator["_core.Machine | Cluster"]:
+    """The machine, or a cluster around it with the nodes that the application asks for, whose agents this engine starts. libraries: that agents of
+    the engine 'local' load, too. Raises UsageError where the application asks for none, and what Cluster raises."""
+    if engine is None:
+        yield machine
+        return
+    nodes: dict[str, Any] = {**application.nodes()}
+    if not nodes:
+        raise UsageError(f"{application.name} asks for no nodes, so that nothing of it would run elsewhere: give it <nodes name=... count=.../>, or leave --cluster out")
+    agent = [sys.executable, "-m", "penstock.cli", "agent", *(word for path in libraries for word in ("--library", str(path.resolve())))]
+    with Cluster(engine, machine=machine, listen=listen, agent=agent, **nodes) as cluster:
+        yield cluster
+
+
 def run_to_end(
-    application: Application, machine: "_core.Machine", look: Callable[[ApplicationRun], None] | None = None, every: float = 0.05
+    application: Application, machine: "_core.Machine | Cluster", look: Callable[[ApplicationRun], None] | None = None, every: float = 0.05
 ) -> tuple[ApplicationRun, bool]:
     """Runs an application and waits for its end. True: it was interrupted: its sources were asked to end, and what was under way went through. A second
     interruption ends the process. look: called again and again meanwhile, every so many seconds."""

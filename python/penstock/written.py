@@ -3,7 +3,7 @@
 import math
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
@@ -14,7 +14,7 @@ from penstock.applications import Application, named, names_of, whole
 from penstock.component_classes import load_components
 from penstock.errors import UsageError
 from penstock.interruptions import INTERRUPTED
-from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end, write_file
+from penstock.running import Where, machine_for, prepare, refuse_unwritable, run_to_end, where_to_run, write_file
 from penstock.target_classes import classes_of
 from penstock.terminal import console
 
@@ -124,6 +124,8 @@ def run_file(
     graph: Path | None,
     trace: Path | None,
     report: Path | None,
+    cluster: str | None = None,
+    listen: str = "",
 ) -> bool:
     """`penstock run` of a file; True when it was interrupted. What is to be written is refused before the run where it cannot be."""
     of_targets = classes_of(classes)
@@ -131,20 +133,27 @@ def run_file(
     load_libraries(library)
     application = application_of(file, setting, allow)
     refuse_unwritable(graph, trace, report)
-    with machine_for(application, targets, isolation, of_targets) as machine:
-        if trace is not None or report is not None:
-            machine.start_timeline()
-        run, interrupted = run_to_end(application, machine)
+    if listen and cluster is None:
+        raise typer.BadParameter("it is where agents of a --cluster find this program", param_hint="--listen")
+    timed = trace is not None or report is not None
+    with (
+        machine_for(application, targets, isolation, of_targets) as machine,
+        where_to_run(application, machine, cluster, listen, library or []) as where,
+    ):
+        if timed:
+            where.start_timeline()
+        before: Any = where.snapshot()  # of the machine, or of the cluster
+        run, interrupted = run_to_end(application, where)
         if graph is not None:
             run.run.save(graph)
-        if trace is not None or report is not None:
-            machine.stop_timeline()
+        if timed:
+            where.stop_timeline()
         if trace is not None:
-            write_file(trace, machine.timeline_json())
+            write_file(trace, where.timeline_json())
         if report is not None:
             from penstock.report.application import write_application
 
-            write_application(report, application, run, settings_of(setting), interrupted, machine.timeline_json(), machine.description)
+            write_application(report, application, run, settings_of(setting), interrupted, where.timeline_json(), where.snapshot() - before, machine.description)
             console.print(f"report: {report}", soft_wrap=True)
     return interrupted
 

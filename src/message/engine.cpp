@@ -61,6 +61,7 @@ Engine::Engine(Rank me, MessengerOptions options)
                       me.far() == nullptr ? "" : Mailbox::described(me, options_))),
       box_(Mailbox::create(memory_.data(), me, options_)), peers_(static_cast<unsigned>(me.size())),
       standstill_(me, box_.header().standstill, [this](int rank) { return standstill_of(rank); }) {
+    if (me.far() != nullptr) team::limit_writers(mailbox_kind, &Mailbox::parts_of);
     for (int rank = 0; rank < me.size(); ++rank) {
         if (rank == me.index()) continue;
         try {
@@ -74,8 +75,8 @@ Engine::~Engine() {
     for (int rank = 0; rank < me_.size(); ++rank) withdraw_from(rank);
     for (int rank = 0; rank < me_.size(); ++rank) close(rank);
     if (!threads()) return;
-    const auto is_near = [this](int rank) { return peers_[static_cast<std::size_t>(rank)].far == nullptr; };
-    const auto leave = [&](const Mailbox& box) {  // of a shadow nobody else has a part
+    const auto is_near = [this](int rank) { return !me_.elsewhere(rank); };  // also of those never attached
+    const auto leave = [&](const Mailbox& box) {                             // of a shadow nobody else has a part
         if (box && box.header().holders.fetch_sub(1, std::memory_order_acq_rel) == 1) box.empty(is_near);
     };
     leave(box_);

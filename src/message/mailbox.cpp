@@ -39,6 +39,19 @@ std::size_t Mailbox::size_of(int ranks, std::uint64_t ring_bytes) {
     return rings_at(ranks) + ring_bytes * static_cast<unsigned>(ranks);
 }
 
+std::vector<team::MemoryPart> Mailbox::parts_of(std::uint64_t bytes, int ranks, int writer) {
+    if (bytes < rings_at(ranks)) return {};  // it is no mailbox
+    const auto peer = static_cast<unsigned>(writer);
+    const auto lane = sizeof(MailboxHeader) + sizeof(Lane) * peer, outward = lane + offsetof(Lane, outward);
+    const auto slots = sizeof(Record<Envelope>) * slots_a_lane;
+    const auto ring = (bytes - rings_at(ranks)) / static_cast<unsigned>(ranks);
+    return {{lane + offsetof(Lane, inward) + offsetof(Inward, filled), sizeof(Inward::filled)},
+            {outward + offsetof(Outward, credits), sizeof(Outward::credits)},
+            {outward + offsetof(Outward, freed), sizeof(Outward::freed)},
+            {slots_at(ranks) + slots * peer, slots},
+            {rings_at(ranks) + ring * peer, ring}};
+}
+
 Mailbox Mailbox::create(std::byte* memory, Rank owner, const MessengerOptions& options) {
     const Mailbox box(memory, owner.size(), options.ring_bytes);
     auto* header = new (memory) MailboxHeader;

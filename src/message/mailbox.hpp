@@ -16,12 +16,14 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "message/answer.hpp"
 #include "message/claim.hpp"
 #include "message/ring.hpp"
 #include "penstock/detail/channel/channel.hpp"
 #include "penstock/message.hpp"
+#include "store/far/far_team.hpp"
 
 namespace penstock::message {
 
@@ -116,6 +118,9 @@ class Mailbox {
     /// One that `owner` made, after looking whether it can be what it claims. Throws InvalidMessage.
     static Mailbox open(std::byte* memory, std::size_t size, Rank me, int owner, const MessengerOptions& options);
     static std::size_t size_of(int ranks, std::uint64_t ring_bytes);
+    /// What a rank of another node may write of such memory: counts of its ring and of what it took, its headers, its
+    /// ring. Nothing else is for it: nobody fetches from another node's memory, or stores into it (check_far).
+    static std::vector<team::MemoryPart> parts_of(std::uint64_t bytes, int ranks, int writer);
     /// Its header, for the description of the memory: other nodes see no more of it.
     static std::string described(Rank owner, const MessengerOptions& options);
     /// Writes such a header into a shadow. Throws InvalidMessage.

@@ -13,6 +13,7 @@
 #include "nodes/cluster_team.hpp"
 #include "nodes/invitation.hpp"
 #include "nodes/part.hpp"
+#include "nodes/snapshot.hpp"
 #include "nodes/timeline.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "process/quiet_thread.hpp"
@@ -162,6 +163,12 @@ class Agent final : public Site {
                 const std::lock_guard of_machine(machine_lock_);
                 say(*program_, Control::timeline, {},
                     packed(machine_ == nullptr ? TimelinePart{} : timeline_part_of(*machine_)));
+                break;
+            }
+            case Control::ask_counters: {
+                const std::lock_guard of_machine(machine_lock_);
+                say(*program_, Control::counters, {},
+                    packed(counters_of(machine_.get(), unpacked<std::uint64_t>(payload))));
                 break;
             }
             case Control::become:

@@ -276,6 +276,9 @@ void ClusterState::note_death(wire::Site site, std::uint32_t generation, const s
         return;
     const bool was_present = member->second.state == Member::State::present;
     member->second.state = Member::State::dead;
+    member->second.how = how;
+    for (auto& [run_number, run] : cluster_runs)
+        if (run.awaited.contains(site)) run.figures->lost(site, how);
     for (auto& [team_number, team] : cluster_teams) team_loses(team_number, *team, site, how);
     if (!started_ && !was_present) {
         start_failure_ = member->second.node.name;
@@ -307,6 +310,7 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
             if (member.state == Member::State::starting) {
                 member.state = Member::State::present;
                 member.lost = peers_told_ = false;
+                member.asked.clear();
                 clocks.erase(from.site);
                 join_timeline(member);
             }
@@ -330,7 +334,10 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
             break;
         }
         case Control::figures:
-            if (of_run) run->second.figures->set(from.site, unpacked<Figures>(payload));
+            if (auto figures = unpacked<Figures>(payload); of_run) {
+                check(figures, run->second.filters[from.site]);
+                run->second.figures->set(from.site, std::move(figures));
+            }
             break;
         case Control::team_ready:
         case Control::team_refused:
@@ -357,6 +364,9 @@ void ClusterState::control(wire::Wire& from, Control what, const About& about, s
         case Control::timeline:
             if (parts_asked.contains(from.site)) parts[from.site] = unpacked<TimelinePart>(payload);
             break;  // else too late
+        case Control::counters:
+            take_counters(member, unpacked<CountersPart>(payload));
+            break;
         default:
             throw Error("an agent says what only the program says");
     }

@@ -136,6 +136,10 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
     run.part = part;
     for (const auto& [filter, sites] : placement.sites) run.sites.insert(sites.begin(), sites.end());
     run.awaited = run.sites;
+    for (const auto& filter : model.filters)
+        if (const auto sites = placement.sites.find(filter.id); sites != placement.sites.end())
+            for (int copy = 0; copy < filter.options.copies; ++copy)
+                ++run.filters[placement.of(filter.id, copy)][filter.name];
     const auto give_up = [&] {
         if (!guard.owns_lock()) guard.lock();
         release(run_number);
@@ -164,6 +168,7 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
         cluster->release(far->number());
     };
     state->far->add_figures = [parts = run.figures](RunStatistics& all) { add(all, parts->all()); };
+    state->far->figures_of_nodes = [parts = run.figures] { return parts->by_node(); };
     enter(*state->far);
     guard.lock();
     run.state = state.get();
@@ -179,6 +184,7 @@ std::unique_ptr<RunState> ClusterState::make(Model& described, const RunOptions&
                 const auto& member = members.at(site);
                 if (member.lost) throw NodeDied(member.node.name, "nothing has taken its place", {}, 0);
                 if (!all_there || run.given[site] == member.node.generation) continue;
+                run.figures->begin(site, member.node.name, member.node.generation);
                 const bool another = std::exchange(run.given[site], member.node.generation) != 0;
                 run.ready.erase(site);
                 state->far->set_wire(site, member.wire);

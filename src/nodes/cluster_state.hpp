@@ -17,23 +17,6 @@ namespace penstock::nodes {
 
 struct ClusterState;
 
-/// What parts of a run have said last.
-class PartFigures {
-  public:
-    void set(wire::Site site, Figures figures) {
-        const std::lock_guard guard(lock_);
-        all_[site] = std::move(figures);
-    }
-    std::map<wire::Site, Figures> all() const {
-        const std::lock_guard guard(lock_);
-        return all_;
-    }
-
-  private:
-    mutable std::mutex lock_;
-    std::map<wire::Site, Figures> all_;
-};
-
 /// The way to a cluster for an engine, whose threads may live longer.
 struct Gate {
     std::mutex lock{};
@@ -50,6 +33,7 @@ struct ClusterRun {
     std::map<wire::Site, std::uint32_t> given{};  ///< the generation of each node that has got its part
     std::string refused{};                        ///< by a node: why
     streaming::RunCore::KeptOpen open{};
+    std::map<wire::Site, std::map<std::string, std::int64_t>> filters{};  ///< copies there
     std::shared_ptr<PartFigures> figures = std::make_shared<PartFigures>();
     bool made = false;                       ///< all its parts are
     bool begun = false;                      ///< and all nodes have been told to begin
@@ -70,7 +54,9 @@ struct Member {
     std::string host{};
     int process = 0;
     bool spare = false;
-    bool lost = false;  ///< it is dead, and nothing could take its place
+    bool lost = false;                  ///< it is dead, and nothing could take its place
+    std::string how{};                  ///< the last agent of it that died did so
+    std::deque<std::uint64_t> asked{};  ///< questions for counters that it has not answered
 };
 
 struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
@@ -96,6 +82,8 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void start_timeline(std::uint64_t events);
     void stop_timeline();
     std::string timeline_json();
+    // counters (snapshot.cpp)
+    ClusterSnapshot snapshot();
 
     const Origin origin{};
     const ClusterOptions options;
@@ -106,7 +94,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     const std::unique_ptr<Machine> own_machine;
     Machine& machine;
 
-    std::mutex recording;     ///< one timeline is begun or taken at a time; before `lock`
+    std::mutex recording;     ///< all nodes are asked one thing at a time; before `lock`
     mutable std::mutex lock;  ///< of what follows
     mutable std::condition_variable changed_something;
     std::map<wire::Site, Member> members;
@@ -116,9 +104,11 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     std::uint64_t replaced = 0;
     std::uint64_t timeline_events = 0;  ///< a thread; 0: none is recorded
     std::map<wire::Site, NodeClock> clocks;
-    std::set<wire::Site> parts_asked;          ///< nodes that are asked for their part
-    std::map<wire::Site, TimelinePart> parts;  ///< of those that have answered
-    About fencing{};                           ///< the dead node of which others are asked what has come
+    std::set<wire::Site> parts_asked;                     ///< nodes that are asked for their part
+    std::map<wire::Site, TimelinePart> parts;             ///< of those that have answered
+    std::uint64_t counters_question = 0;                  ///< the last one
+    std::map<wire::Site, trace::Snapshot> counters_said;  ///< in answer to it
+    About fencing{};                                      ///< the dead node of which others are asked what has come
     bool closing = false;
 
   private:
@@ -148,6 +138,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void ask_clock(const Member& member);
     void take_clock(const Member& member, const ClockAnswer& answer);
     void join_timeline(const Member& member);
+    void take_counters(Member& member, const CountersPart& part);
     void await_all(Locked& guard, const std::function<bool(wire::Site)>& has);
 
     // the thread that replaces nodes (replacing.cpp)
@@ -157,7 +148,7 @@ struct ClusterState final : Site, std::enable_shared_from_this<ClusterState> {
     void say_replaced(std::uint32_t run_number, const ClusterRun& run, const Member& member);
     static void part_is_gone(ClusterRun& run, wire::Site site);
     bool get_another(Locked& guard, wire::Site site);
-    void use_spare(Locked& guard, Member& member, Member& spare);
+    bool use_spare(Locked& guard, Member& member, Member& spare);
     std::string invitation_for(Member& member);
     bool fence(Locked& guard, wire::Site site, std::uint32_t generation);
     void hand_over(Locked& guard, wire::Site site);

@@ -1,6 +1,76 @@
 #include "nodes/figures.hpp"
 
+#include <cmath>
+#include <ranges>
+
 namespace penstock::nodes {
+namespace {
+
+void check_amounts(std::initializer_list<double> amounts) {
+    for (const double each : amounts)
+        if (!std::isfinite(each) || each < 0) throw Error("a node's figures are no amounts");
+}
+
+/// As its own statistics.
+RunStatistics statistics_of(const Figures& figures) {
+    RunStatistics made;
+    for (const auto& [from, to, more] : std::get<2>(figures)) {
+        auto& stream = made.streams.emplace_back();
+        stream.from = from;
+        stream.to = to;
+    }
+    add(made, {{1, figures}});
+    return made;
+}
+
+}  // namespace
+
+void check(const Figures& figures, const std::map<std::string, std::int64_t>& filters) {
+    for (const auto& [name, each] : std::get<1>(figures)) {
+        const auto found = filters.find(name);
+        if (found == filters.end() || each.copies < 1 || each.copies > found->second)
+            throw Error("a node has figures of copies of a filter that it does not have");
+        check_amounts({each.rate, each.service_us, each.load, each.waits_for_input, each.waits_for_output,
+                       each.waits_for_target});
+    }
+    for (const auto& [from, to, each] : std::get<2>(figures))
+        check_amounts({each.rate, each.bytes_rate, each.capacity});
+}
+
+void PartFigures::begin(wire::Site site, const std::string& node, std::uint32_t generation) {
+    const std::lock_guard guard(lock_);
+    all_[site].push_back({{.node = node, .generation = generation}, std::nullopt});
+}
+
+void PartFigures::set(wire::Site site, Figures figures) {
+    const std::lock_guard guard(lock_);
+    if (auto& agents = all_[site]; !agents.empty()) agents.back().said = std::move(figures);
+}
+
+void PartFigures::lost(wire::Site site, const std::string& how) {
+    const std::lock_guard guard(lock_);
+    if (auto& agents = all_[site]; !agents.empty() && agents.back().of.lost.empty()) agents.back().of.lost = how;
+}
+
+std::map<wire::Site, Figures> PartFigures::all() const {
+    const std::lock_guard guard(lock_);
+    std::map<wire::Site, Figures> last;
+    for (const auto& [site, agents] : all_)
+        for (const auto& agent : agents)
+            if (agent.said) last[site] = *agent.said;
+    return last;
+}
+
+std::vector<NodeStatistics> PartFigures::by_node() const {
+    const std::lock_guard guard(lock_);
+    std::vector<NodeStatistics> made;
+    for (const auto& [site, agents] : all_)
+        for (const auto& agent : std::views::reverse(agents)) {
+            made.push_back(agent.of);
+            if (agent.said) made.back().figures = statistics_of(*agent.said);
+        }
+    return made;
+}
 
 Figures figures_of(streaming::RunState& state) {
     Figures made;

@@ -28,6 +28,7 @@ enum class Control : std::uint16_t {
     rank_ended,                                                         ///< RankEnded
     clock,                                                              ///< an answer to `ask_clock`: ClockAnswer
     timeline,                                                           ///< an answer to `take_timeline`: TimelinePart
+    counters,                                                           ///< an answer to `ask_counters`: CountersPart
     // program to agent
     peers,           ///< Peers
     part,            ///< of a run (part.hpp)
@@ -41,7 +42,8 @@ enum class Control : std::uint16_t {
     start_timeline,  ///< how many events a thread
     stop_timeline,
     take_timeline,
-    team,  ///< ranks that are to run here: TeamPart
+    ask_counters,  ///< the number of the question
+    team,          ///< ranks that are to run here: TeamPart
     team_begin,
     team_lost,       ///< a node of it has died
     team_interrupt,  ///< the program does not want its ranks to go on
@@ -97,6 +99,12 @@ using CarriedTrack = std::tuple<bool, std::uint32_t, std::string, std::uint64_t,
                                 std::vector<trace::Event>, std::uint64_t>;
 /// Tracks, and the names of ids.
 using TimelinePart = std::tuple<std::vector<CarriedTrack>, std::vector<std::pair<std::uint32_t, std::string>>>;
+
+/// Is it a target's? Number, name, ticks of its begin and end; its counters in the order of trace/fields.hpp.
+using CarriedCounters =
+    std::tuple<bool, std::uint32_t, std::string, std::uint64_t, std::uint64_t, std::vector<std::uint64_t>>;
+/// The number of the question; when they were read: ticks of how many nanoseconds; tracks.
+using CountersPart = std::tuple<std::uint64_t, std::uint64_t, double, std::vector<CarriedCounters>>;
 
 template <class T>
 std::vector<std::byte> packed(const T& value) {

@@ -137,30 +137,45 @@ bool ClusterState::fence(Locked& guard, wire::Site site, std::uint32_t generatio
 bool ClusterState::get_another(Locked& guard, wire::Site site) {
     Member& member = members.at(site);
     const auto until = std::chrono::steady_clock::now() + options.time_to_start;
-    for (;;) {
-        ++member.node.generation;
-        const auto spare = std::ranges::find_if(members, [&](const auto& each) {
+    const auto a_spare = [&] {
+        return std::ranges::find_if(members, [&](const auto& each) {
             return each.second.spare && !member.spare && each.second.state == Member::State::present;
         });
+    };
+    for (;;) {
+        ++member.node.generation;
+        bool comes = true;
+        const auto spare = a_spare();
         if (spare != members.end()) {
-            use_spare(guard, member, spare->second);
+            comes = use_spare(guard, member, spare->second);
         } else {
             guard.unlock();
             invite(member);
             guard.lock();
         }
         const auto generation = member.node.generation;
-        while (member.state == Member::State::starting && !closing) {
-            if (changed_something.wait_until(guard, until) == std::cv_status::timeout &&
-                member.state == Member::State::starting)
+        // Not every engine knows of a spare that died when it was to become the node: as long as there is another, it
+        // is not waited for longer than for who does not answer.
+        const auto patient_until = std::chrono::steady_clock::now() + options.patience;
+        while (member.state == Member::State::starting && !closing && comes) {
+            const bool one_of_several = spare != members.end() && a_spare() != members.end();
+            const auto limit = one_of_several ? std::min(until, patient_until) : until;
+            if (changed_something.wait_until(guard, limit) == std::cv_status::no_timeout ||
+                member.state != Member::State::starting)
+                continue;
+            if (std::chrono::steady_clock::now() >= until)
                 throw Error("none was there in time (ClusterOptions::time_to_start)");
+            comes = !one_of_several || a_spare() == members.end();
         }
         if (closing) return false;
         if (member.state == Member::State::present) return true;
         // That one has died too.
+        member.state = Member::State::dead;
+        const Node failed = member.node;
         std::erase_if(deaths_, [&](const Death& each) { return each.site == site && each.generation <= generation; });
         if (std::chrono::steady_clock::now() > until) throw Error("none lived long enough to take its place");
         guard.unlock();
+        engine->end(failed);
         endpoint.fence(site, generation);
         std::this_thread::sleep_for(50ms);
         guard.lock();
@@ -168,7 +183,8 @@ bool ClusterState::get_another(Locked& guard, wire::Site site) {
 }
 
 /// The agent that waits gets the invitation in place of a new one; another spare is started, where the engine can.
-void ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
+/// False: it cannot be reached any more.
+bool ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
     const Node as_spare = spare.node;
     const auto wire = spare.wire;
     ++spare.node.generation;
@@ -182,9 +198,11 @@ void ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
     while (wire->under_way() != 0 && wire->state() != wire::Wire::State::lost &&
            std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(1ms);
+    const bool heard = wire->under_way() == 0;
     endpoint.fence(static_cast<wire::Site>(as_spare.site), as_spare.generation);
     if (engine->starts_others()) invite(spare);
     guard.lock();
+    return heard;
 }
 
 /// Under the lock. The other nodes of the run go on with the one that has taken another's place.
@@ -222,6 +240,7 @@ void ClusterState::hand_over(Locked& guard, wire::Site site, std::uint32_t run_n
     ClusterRun* run = concerned();
     if (run == nullptr || !run->made) return;  // who makes it gives the new node its part
     if (std::exchange(run->given[site], member.node.generation) == member.node.generation) return;  // or has given it
+    run->figures->begin(site, member.node.name, member.node.generation);
     say_to(member, Control::part, {.run = run_number}, run->part);
     const auto until = std::chrono::steady_clock::now() + options.time_to_start;
     const auto over = [&] {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -59,16 +61,27 @@ class Liar final : wire::Events {
         const std::lock_guard guard(lock_);
         return first_;
     }
+    /// What it says when it is asked for its counters; before that it says nothing.
+    using Counting = std::function<penstock::nodes::CountersPart(std::uint64_t question)>;
+    void counts(Counting counting) {
+        const std::lock_guard guard(lock_);
+        counting_ = std::move(counting);
+    }
     /// The program wants nothing of it any more.
     bool is_over() const { return over_; }
 
   private:
     std::byte* room(wire::Wire&, const wire::FrameHead& head) override { return new std::byte[head.payload_bytes]; }
     void arrived(wire::Wire&, const wire::FrameHead& head, std::byte* payload) override {
+        std::uint64_t question = 0;
+        if (head.kind == number(Control::ask_counters)) std::memcpy(&question, payload, sizeof question);
         delete[] payload;
         if (head.kind == number(Control::part)) {
             run_ = head.as<About>().run;
             say(number(Control::ready), About{.run = run_});
+        } else if (head.kind == number(Control::ask_counters)) {
+            const std::lock_guard guard(lock_);
+            if (counting_) say(number(Control::counters), About{}, penstock::nodes::packed(counting_(question)));
         } else if (head.kind == number(FarKind::data) && head.as<DataHead>().run == run_) {
             const std::lock_guard guard(lock_);
             if (heard_ == 0) first_ = head.as<DataHead>();
@@ -93,6 +106,7 @@ class Liar final : wire::Events {
     std::atomic<bool> over_{false};
     mutable std::mutex lock_;
     DataHead first_{};
+    Counting counting_{};
 };
 
 /// Agents of "liars.0" are liars, as long as `lies`; all others are processes of this machine.

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "nodes/chain.hpp"
+#include "nodes/engine_once.hpp"
 #include "penstock/run.hpp"
 #include "sanitizers.hpp"
 
@@ -79,6 +80,55 @@ TEST(NodeLoss, a_node_that_dies_between_runs_is_replaced) {
     auto run = chain.graph.start(cluster);
     run.finish();
     EXPECT_EQ(chain.sink->got, numbers(100));
+}
+
+TEST(NodeLoss, a_spare_that_dies_when_it_is_to_become_a_node_does_not_use_that_up) {
+    for (const int signal : {SIGKILL, SIGSTOP}) {
+        const auto engine = std::make_shared<EngineOnce>(false);
+        auto options = workers(2);
+        options.own_engine = engine;
+        options.listen = "unix";
+        options.patience = 2s;
+        options.spares = 2;
+        Cluster cluster(options);
+        int handed_over = 0;
+        engine->at_hand_over = [&, processes = processes_of(cluster)](const std::string& spare) {
+            if (handed_over++ == 0) kill(processes.at(spare), signal);
+        };
+        WorkChain chain(OnNodeLoss::replay, true, 2'000);
+        auto run = chain.graph.start(cluster);
+        chain.wait_for(100);
+        hit(cluster, "workers.0", SIGKILL);
+        EXPECT_NO_THROW(run.finish());
+        EXPECT_EQ(chain.sink->got, numbers(2'000));
+        EXPECT_EQ(handed_over, 2);
+        EXPECT_EQ(cluster.replaced(), 1u);
+    }
+}
+
+TEST(NodeLoss, when_the_last_spare_dies_so_the_run_ends_at_once_with_what_is_missing) {
+    const auto engine = std::make_shared<EngineOnce>(false);
+    auto options = workers(2);
+    options.own_engine = engine;
+    options.listen = "unix";
+    options.patience = 2s;
+    options.spares = 1;
+    options.time_to_start = 600s;
+    Cluster cluster(options);
+    engine->at_hand_over = [processes = processes_of(cluster)](const std::string& spare) {
+        kill(processes.at(spare), SIGKILL);
+    };
+    WorkChain chain(OnNodeLoss::replay, true, 1'000'000);
+    auto run = chain.graph.start(cluster);
+    chain.wait_for(100);
+    hit(cluster, "workers.0", SIGKILL);
+    try {
+        run.finish();
+        ADD_FAILURE();
+    } catch (const NodeDied& died) {
+        EXPECT_EQ(died.node(), "workers.0");
+        EXPECT_NE(std::string(died.what()).find("there is no other"), std::string::npos) << died.what();
+    }
 }
 
 TEST(NodeLoss, kills_at_random_moments_lose_nothing) {

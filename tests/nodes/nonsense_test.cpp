@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <future>
+#include <limits>
 #include <random>
 
 #include "nodes/chain.hpp"
@@ -75,6 +76,18 @@ std::vector<std::byte> event(std::string name, std::uint64_t type = 1) {
 std::vector<std::byte> text(const char* words) {
     const auto bytes = std::as_bytes(std::span(words, std::char_traits<char>::length(words)));
     return {bytes.begin(), bytes.end()};
+}
+
+/// Of copies of one filter.
+std::vector<std::byte> figures(std::string filter, std::int64_t copies = 2, double load = 0.5) {
+    penstock::nodes::FilterFigures of_filter{};
+    of_filter.copies = copies;
+    of_filter.load = load;
+    penstock::nodes::Figures made;
+    std::get<1>(made).emplace_back(std::move(filter), of_filter);
+    std::get<2>(made).emplace_back("add.out", "collect.in", penstock::nodes::StreamFigures{});
+    std::get<3>(made) = "words";
+    return packed(made);
 }
 
 const std::vector<Lie> lies = {
@@ -216,6 +229,31 @@ const std::vector<Lie> lies = {
      [](Liar& liar, const Spoken&) {
          liar.say(number(Control::clock), About{}, packed(penstock::nodes::ClockAnswer{1, 2}));
      }},
+    {"figures_of_a_filter_that_it_does_not_have",
+     [](Liar& liar, const Spoken& spoken) {
+         liar.say(number(Control::figures), About{.run = spoken.run}, figures("numbers"));
+     }},
+    {"figures_of_more_copies_than_it_has",
+     [](Liar& liar, const Spoken& spoken) {
+         liar.say(number(Control::figures), About{.run = spoken.run}, figures("add", 3));
+     }},
+    {"figures_of_fewer_copies_than_none",
+     [](Liar& liar, const Spoken& spoken) {
+         liar.say(number(Control::figures), About{.run = spoken.run}, figures("add", -1));
+     }},
+    {"figures_that_are_no_numbers",
+     [](Liar& liar, const Spoken& spoken) {
+         liar.say(number(Control::figures), About{.run = spoken.run},
+                  figures("add", 2, std::numeric_limits<double>::quiet_NaN()));
+     }},
+    {"counters_that_nobody_has_asked_for",
+     [](Liar& liar, const Spoken&) {
+         liar.say(number(Control::counters), About{}, packed(penstock::nodes::CountersPart{1, 1, 1.0, {}}));
+     }},
+    {"counters_in_garbage",
+     [](Liar& liar, const Spoken&) { liar.say(number(Control::counters), About{}, text("ticks")); }},
+    {"a_question_for_counters",
+     [](Liar& liar, const Spoken&) { liar.say(number(Control::ask_counters), About{}, packed(std::uint64_t{1})); }},
     {"figures_of_a_run_of_others",
      [](Liar& liar, const Spoken& spoken) {
          liar.say(number(Control::figures), About{.run = spoken.run - 1}, packed(penstock::nodes::Figures{}));
@@ -348,11 +386,10 @@ class Babble {
             case 11:
                 return {of_cluster(Control::log), text("a line of what it prints")};
             case 12: {
-                penstock::nodes::Figures figures;
-                std::get<1>(figures).emplace_back(one_of(2) ? "add" : words(), penstock::nodes::FilterFigures{});
-                std::get<2>(figures).emplace_back("add.out", "collect.in", penstock::nodes::StreamFigures{});
-                std::get<3>(figures) = words();
-                return {of_cluster(Control::figures), packed(figures)};
+                if (one_of(40))
+                    return {of_cluster(Control::counters),
+                            packed(penstock::nodes::CountersPart{near(1), near(5), 1.0, {}})};
+                return {of_cluster(Control::figures), figures(one_of(40) ? words() : "add", one_of(40) ? 9 : 2)};
             }
             case 13: {
                 penstock::nodes::SeenOrders seen{{near(0), {{random_() % 9, near(9)}, {random_(), random_()}}}};

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "nodes/chain.hpp"
+#include "nodes/engine_once.hpp"
 #include "penstock/run.hpp"
 #include "sanitizers.hpp"
 
@@ -218,6 +219,52 @@ TEST_F(PmixJob, uses_a_spare) {
     EXPECT_EQ(chain.sink->got, numbers(5'000));
     EXPECT_EQ(cluster.replaced(), 1u);
     EXPECT_TRUE(run.lost().empty());
+}
+
+/// That of the job; a spare is killed when it is to take a node's place.
+class HandOver final : public Engine {
+  public:
+    explicit HandOver(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {
+        engine_->died = [this](int site, std::uint32_t generation, const std::string& how) {
+            if (died) died(site, generation, how);
+        };
+    }
+    void start(const Node& node, const std::string& invitation) override { engine_->start(node, invitation); }
+    void end(const Node& node) noexcept override { engine_->end(node); }
+    void becomes(const Node& spare, const Node& node) override {
+        engine_->becomes(spare, node);
+        at_hand_over(spare.name);
+    }
+    bool starts_others() const noexcept override { return engine_->starts_others(); }
+
+    std::function<void(const std::string& spare)> at_hand_over{};
+
+  private:
+    const std::shared_ptr<Engine> engine_;
+};
+
+TEST_F(Pmix, a_spare_that_dies_at_the_hand_over_is_passed_over) {
+    const auto ended = job(4, "PmixJob.kills_a_spare", "--continuous");
+    EXPECT_EQ(ended.code, 0) << ended.said;
+    EXPECT_TRUE(passed(ended)) << ended.said;
+}
+TEST_F(PmixJob, kills_a_spare) {
+    auto options = of_job(1, 2);
+    const auto engine = std::make_shared<HandOver>(penstock::nodes::pmix_engine(options));
+    options.own_engine = engine;
+    Cluster cluster(options);
+    int handed_over = 0;
+    engine->at_hand_over = [&, processes = processes_of(cluster)](const std::string& spare) {
+        if (handed_over++ == 0) kill(processes.at(spare), SIGKILL);
+    };
+    WorkChain chain(OnNodeLoss::replay, true, 3'000);
+    auto run = chain.graph.start(cluster);
+    chain.wait_for(100);
+    hit(cluster, "workers.0", SIGKILL);
+    EXPECT_NO_THROW(run.finish());
+    EXPECT_EQ(chain.sink->got, numbers(3'000));
+    EXPECT_EQ(handed_over, 2);
+    EXPECT_EQ(cluster.replaced(), 1u);
 }
 
 /// Two namespaces, each joined to this one, that mpirun takes for machines.

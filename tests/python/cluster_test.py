@@ -2,14 +2,19 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import penstock as ps
 import pytest
+from penstock import visits
+
+from command_line import FIRST, command, penstock
 
 
 @ps.filter(outputs="int64")
@@ -126,6 +131,38 @@ def test_a_timeline_shows_all_nodes():
     assert sum(event["name"] == "multiply" for event in events) >= 40
 
 
+def ran(tracks):
+    """Tasks that ran there, on targets and on threads that waited."""
+    return sum(track["counts"]["tasks" if track["role"] == "target" else "helped"] for track in tracks)
+
+
+def test_where_the_time_went_is_told_for_each_node(cluster):
+    graph, reader = chain(("multiply", multiply, {"copies": 2, "nodes": "workers"}))
+    before = cluster.snapshot()
+    with graph.start(cluster) as run:
+        assert len(values(reader)) == 100
+        run.finish()
+        by_node = run.statistics_by_node()
+    period = cluster.snapshot() - before
+    assert [node.node for node in period.nodes] == ["program", "workers.0", "workers.1"]
+    assert all(node.note == "" and node.generation == 1 for node in period.nodes)
+    told = period.breakdown()["nodes"]
+    assert [each["node"] for each in told] == ["program", "workers.0", "workers.1"]
+    for each, node in zip(told, period.nodes, strict=True):
+        assert each["breakdown"] == node.counters.breakdown()
+        assert ran(each["breakdown"]["tracks"]) > 0
+    sections = period.table().split("\n\n")
+    assert [section.split("\n")[0] for section in sections if section.split("\n")[0] in {node.node for node in period.nodes}] == [
+        "program", "workers.0", "workers.1",
+    ]  # fmt: skip
+    with pytest.raises(ps.UsageError):
+        before - cluster.snapshot()
+    assert [each.node for each in by_node] == ["program", "workers.0", "workers.1"]
+    firings = [{filter.name: filter.firings for filter in each.figures.filters} for each in by_node]
+    assert set(firings[0]) == {"numbers", "reader"} and set(firings[1]) == set(firings[2]) == {"multiply"}
+    assert firings[1]["multiply"] + firings[2]["multiply"] == 100
+
+
 def test_what_goes_where_can_be_asked_and_drawn(cluster):
     graph, _ = chain(("multiply", multiply, {"copies": 2, "nodes": "workers"}))
     split = cluster.split(graph)
@@ -182,6 +219,86 @@ def test_an_application_runs_over_the_nodes_that_it_asks_for():
         figures = {each.name: each for each in run.run.statistics().filters}
         assert figures["scale"].copies == 2
         assert figures["scale"].firings == 50
+
+
+def parts_of(page):
+    """Of a report: the node's name, and what stands below it."""
+    nodes = page.split("<h3>Nodes</h3>")[1].split("<h3>Timeline</h3>")[0].split("<h4>")[1:]
+    return {part.split("</h4>")[0]: part.split("</h4>")[1] for part in nodes}
+
+
+def test_a_report_of_the_command_has_a_part_for_each_node(tmp_path):
+    file, report, trace = tmp_path / "sums.xml", tmp_path / "sums.html", tmp_path / "sums.json"
+    file.write_text(APPLICATION)
+    done = penstock("run", file, "--cluster", "local", "--targets", 1, "--report", report, "--trace", trace)
+    assert done.returncode == 0 and "2450" in done.stdout.splitlines(), done.stderr
+    page = report.read_text(encoding="utf-8")
+    parts = parts_of(page)
+    assert list(parts) == ["program", "workers.0", "workers.1"]
+    for name, part in parts.items():
+        assert "<svg" in part, name
+    assert "<td>sum</td>" in parts["program"] and "<td>scale</td>" not in parts["program"]
+    firings = 0
+    for name in ("workers.0", "workers.1"):
+        row = re.search("<td>scale</td><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td>", parts[name])
+        assert row is not None and row[1] == "1"
+        firings += int(row[2])
+    assert firings == 50
+    processes = [event["args"]["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["name"] == "process_name"]
+    assert processes == ["program", "workers.0", "workers.1"]
+    tracks = json.loads(re.search("<script type='application/json' id='data0'>(.*?)</script>", page)[1])["tracks"]
+    assert {track.split(": ")[0] for track in tracks} == set(processes)
+
+
+def test_a_report_names_a_node_that_died(tmp_path):
+    from penstock.report.application import write_application
+
+    application = ps.Application.parse(APPLICATION.replace('value="50"', 'value="3000"/><set name="pause" value="0.001"'))
+    with ps.Cluster("local", targets=1, deaths_of_a_buffer=100, log=lambda line: None, **application.nodes()) as cluster:
+        cluster.start_timeline()
+        before = cluster.snapshot()
+        with application.start(cluster) as run:
+            while len(run.run.statistics_by_node()) < 3 or not all(each.figures.filters for each in run.run.statistics_by_node()):
+                run.wait(0.01)
+            os.kill(next(agent.process for agent in cluster.agents() if agent.node == "workers.1"), signal.SIGKILL)
+            run.finish()
+        cluster.stop_timeline()
+        report = tmp_path / "died.html"
+        write_application(report, application, run, [], False, cluster.timeline_json(), cluster.snapshot() - before, "a machine")
+    parts = parts_of(report.read_text(encoding="utf-8"))
+    assert list(parts) == ["program", "workers.0", "workers.1", "workers.1, agent 1"]
+    assert "an agent was lost: its agent ended by signal 9; this is of the one that took its place" in parts["workers.1"]
+    assert "It was lost: its agent ended by signal 9. Its last figures:" in parts["workers.1, agent 1"]
+    assert "<td>scale</td>" in parts["workers.1"] and "<td>scale</td>" in parts["workers.1, agent 1"]
+
+
+def test_an_interruption_of_the_command_ends_its_sources_and_not_its_nodes(tmp_path):
+    file, report = tmp_path / "sums.xml", tmp_path / "sums.html"
+    file.write_text(APPLICATION.replace('value="50"', 'value="1000000"/><set name="pause" value="0.001"').replace("replay", "stop"))
+    name = f"nodes-{os.getpid()}"
+    arguments = command("run", file, "--cluster", "local", "--targets", 1, "--name", name, "--report", report)
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
+        deadline = time.monotonic() + 200
+        while name not in visits.running() or visits.ask(name, "graph")["filters"][2]["statistics"]["firings"] == 0:  # the sum
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        output, errors = running.communicate(timeout=200)
+    assert running.returncode == 130, errors
+    assert errors == "penstock: the sources end, and what is under way goes through; Ctrl-C again stops at once\n"
+    assert list(parts_of(report.read_text(encoding="utf-8"))) == ["program", "workers.0", "workers.1"]
+
+
+def test_the_command_refuses_a_cluster_for_what_asks_for_no_nodes(tmp_path):
+    file = tmp_path / "none.xml"
+    file.write_text(FIRST)
+    done = penstock("run", file, "--cluster", "local")
+    assert done.returncode == 2 and "asks for no nodes" in done.stderr
+    file.write_text(APPLICATION)
+    done = penstock("run", file, "--listen", "tcp::0")
+    assert done.returncode == 2 and "--cluster" in done.stderr
+    done = penstock("run", file, "--cluster", "carrier-pigeon")
+    assert done.returncode == 2 and "there is no engine 'carrier-pigeon'" in done.stderr
 
 
 def test_an_application_that_asks_for_nodes_which_it_does_not_have_is_refused():

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from penstock._core import Snapshot
 from penstock.drawing import GraphvizMissing, render
 from penstock.recording import Recorded
 from penstock.report.timeline import timeline_figure
@@ -109,12 +110,16 @@ def _section(section: Section, number: int) -> str:
     )
 
 
+PARTS = "Compute and helping are the bodies of tasks; runtime, transfer (copies into the local store and back) and library are what Penstock costs."
+
+
 def _where_the_time_went(recorded: Recorded) -> list[str]:
-    return [
-        "<h3>Where the time went</h3>",
-        "<p>The last tagged run. Compute and helping are the bodies of tasks; runtime, transfer (copies into the local store and back) and library are what Penstock costs.</p>",
-        f"<figure class='bars'>{_inline_svg(recorded.period.bars_svg(''))}</figure>",
-    ]
+    return ["<h3>Where the time went</h3>", f"<p>The last tagged run. {PARTS}</p>", bars_figure(recorded.period)]
+
+
+def bars_figure(period: Snapshot) -> str:
+    """Where the time of a machine's threads went."""
+    return f"<figure class='bars'>{_inline_svg(period.bars_svg(''))}</figure>"
 
 
 def graph_figure(drawing: str, what: str) -> list[str]:

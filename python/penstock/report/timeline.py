@@ -24,15 +24,24 @@ def timeline_figure(perfetto: str, number: int, name: str, coloured: str = "proc
 def _compact(trace: Any) -> tuple[list[str], list[str], list[list[float]]]:
     """Names of the tracks, names of the procedures, and [track, procedure, begin, duration] in microseconds."""
     entries = trace["traceEvents"] if isinstance(trace, dict) else trace
-    track_names = {entry["tid"]: entry["args"]["name"] for entry in entries if entry.get("ph") == "M" and entry.get("name") == "thread_name"}
+    about = [entry for entry in entries if entry.get("ph") == "M"]
+    processes = {entry["pid"]: entry["args"]["name"] for entry in about if entry["name"] == "process_name"}
+    track_names = {
+        _track(entry): (f"{processes[entry['pid']]}: " if len(processes) > 1 else "") + entry["args"]["name"] for entry in about if entry["name"] == "thread_name"
+    }
     whole = [entry for entry in entries if entry.get("ph") == "X"]
     if any(entry.get("cat") == "firing" for entry in whole):  # the tasks around them say nothing more
         whole = [entry for entry in whole if not entry["name"].startswith("penstock::streaming::")]
-    used = sorted({entry["tid"] for entry in whole})
-    rows = {tid: row for row, tid in enumerate(used)}
+    used = sorted({_track(entry) for entry in whole})
+    rows = {track: row for row, track in enumerate(used)}
     names: dict[str, int] = {}
     events = []
     for entry in whole:
         procedure = names.setdefault(entry["name"].rsplit("::", 1)[-1], len(names))
-        events.append([rows[entry["tid"]], procedure, round(entry["ts"], 3), round(entry["dur"], 3)])
-    return [track_names.get(tid, str(tid)) for tid in used], list(names), events
+        events.append([rows[_track(entry)], procedure, round(entry["ts"], 3), round(entry["dur"], 3)])
+    return [track_names.get(track, str(track[1])) for track in used], list(names), events
+
+
+def _track(entry: dict[str, Any]) -> tuple[int, int]:
+    """Threads are numbered apart in each process."""
+    return entry.get("pid", 0), entry["tid"]

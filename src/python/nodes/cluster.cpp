@@ -139,6 +139,27 @@ nb::dict placed_on(const GraphBuilder& graph, nb::handle cluster, const std::str
 
 void bind_cluster(nb::module_& module) {
     streaming::FilterKind::read_recipes("python", &kind_from);
+    final_class<ClusterSnapshot::Part>(module, "NodeSnapshot", "All counters of one node of a cluster at one moment.")
+        .def_ro("node", &ClusterSnapshot::Part::node, "'program', or 'decoders.2'")
+        .def_ro("generation", &ClusterSnapshot::Part::generation, "Which agent of it: from 1.")
+        .def_ro("counters", &ClusterSnapshot::Part::counters, "On its own clock; None: `note` says why.")
+        .def_ro("note", &ClusterSnapshot::Part::note,
+                "Why there are none, or that they are those of an agent that took a lost one's place.");
+    final_class<ClusterSnapshot>(module, "ClusterSnapshot",
+                                 "All counters of a cluster, as each node has measured its own. `after - before` is "
+                                 "what happened between two.")
+        .def_ro("nodes", &ClusterSnapshot::parts,
+                "The program first, then all nodes in their order, also lost ones, without spares.")
+        .def(
+            "__sub__", [](const ClusterSnapshot& after, const ClusterSnapshot& before) { return after - before; },
+            nb::arg("before"), nb::sig("def __sub__(self, before: ClusterSnapshot) -> ClusterSnapshot"),
+            "A node that has another agent by now has what that one did since it began. Raises UsageError when "
+            "`before` is\nthe later one.")
+        .def(
+            "breakdown", [](const ClusterSnapshot& period) { return imported("json", "loads")(period.json()); },
+            nb::sig("def breakdown(self) -> dict[str, Any]"),
+            "{'nodes': [{'node', 'generation', 'note', 'breakdown': as of Snapshot.breakdown(), or None}]}")
+        .def("table", &ClusterSnapshot::table, "For a terminal: a section for each node, below its name.");
     final_class<PythonCluster>(module, "Cluster", "What penstock.Cluster stands on.")
         .def_static("of", &cluster_of)
         .def("close", [](PythonCluster& self) { without_interpreter([&] { self.cluster = nullptr; }); })
@@ -163,6 +184,8 @@ void bind_cluster(nb::module_& module) {
         .def("stop_timeline", [](PythonCluster& self) { without_interpreter([&] { self.live().stop_timeline(); }); })
         .def("timeline_json",
              [](PythonCluster& self) { return without_interpreter([&] { return self.live().timeline_json(); }); })
+        .def("snapshot",
+             [](PythonCluster& self) { return without_interpreter([&] { return self.live().snapshot(); }); })
         .def("died", [](PythonCluster& self, int site, std::uint32_t generation, const std::string& how) {
             without_interpreter([&] {
                 if (self.engine != nullptr && self.engine->died) self.engine->died(site, generation, how);

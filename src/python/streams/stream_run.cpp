@@ -91,6 +91,12 @@ void bind_statistics(nb::module_& module) {
         .def(
             "_repr_html_", [](nb::handle self) { return imported("penstock.notebooks", "table")(self); },
             nb::sig("def _repr_html_(self) -> str"), "Tables, for notebooks.");
+    final_class<NodeStatistics>(module, "NodeStatistics", "What one node has done of a run, as it has measured it.")
+        .def_ro("node", &NodeStatistics::node, "'program', or 'decoders.2'")
+        .def_ro("generation", &NodeStatistics::generation, "Which agent of it: from 1.")
+        .def_ro("lost", &NodeStatistics::lost,
+                "How it was lost while the run went on, and then `figures` are what it said last; or empty.")
+        .def_ro("figures", &NodeStatistics::figures, "Of the copies there.");
 }
 
 }  // namespace
@@ -156,6 +162,11 @@ void bind_stream_run(nb::module_& module) {
         .def(
             "statistics", [](PythonRun& self) { return without_interpreter([&] { return self.run().statistics(); }); },
             "What has happened so far; text() makes a table of it.")
+        .def(
+            "statistics_by_node",
+            [](PythonRun& self) { return without_interpreter([&] { return self.run().statistics_by_node(); }); },
+            "The same for each node apart: the program first, then nodes with a part in the run in their order, lost "
+            "ones\nbehind those that took their places. Nodes say their figures four times a second, and at their end.")
         .def("_description",
              [](PythonRun& self) { return object_of(without_interpreter([&] { return self.run().description(); })); })
         .def(

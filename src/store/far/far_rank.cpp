@@ -201,9 +201,9 @@ Mapping reserved(std::size_t bytes) {
 }  // namespace
 
 FarShadow::FarShadow(std::shared_ptr<FarTeam> team, std::shared_ptr<FarRank> rank, std::size_t node,
-                     std::uint32_t number, int owner, std::size_t bytes)
-    : team_(std::move(team)), rank_(std::move(rank)), node_(node), number_(number), owner_(owner) {
-    Mapping::operator=(reserved(bytes));
+                     std::uint32_t number, int owner, std::size_t bytes, std::size_t whole)
+    : team_(std::move(team)), rank_(std::move(rank)), node_(node), number_(number), owner_(owner), bytes_(bytes) {
+    Mapping::operator=(reserved(whole));
 }
 
 FarShadow::~FarShadow() {

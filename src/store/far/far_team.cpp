@@ -58,6 +58,32 @@ std::unique_ptr<FarProgram> FarProgram::of(const std::string& form, const std::s
     return reader(name, bytes);
 }
 
+// ---- who may write what ----
+
+namespace {
+
+struct Limits {
+    ProcessMutex lock;
+    std::map<std::uint64_t, PartsOfWriter> all;
+};
+Limits& limits() {
+    static Limits every;
+    return every;
+}
+
+PartsOfWriter limit_of(std::uint64_t kind) {
+    const std::lock_guard guard(limits().lock);
+    const auto found = limits().all.find(kind);
+    return found == limits().all.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+void limit_writers(std::uint64_t kind, PartsOfWriter parts) {
+    const std::lock_guard guard(limits().lock);
+    limits().all[kind] = parts;
+}
+
 // ---- making and running ----
 
 FarTeam::FarTeam(TeamPlan its_plan, wire::Site site, Options options)
@@ -200,16 +226,35 @@ void FarTeam::ask_fence(FarNode& to, std::uint64_t count) const {
 
 // ---- memory of this node's ranks ----
 
-std::uint32_t FarTeam::hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, int owner, MemoryNote* note,
-                            int to) {
+std::uint32_t FarTeam::hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, std::uint64_t kind, int owner,
+                            MemoryNote* note, int to) {
+    const auto parts_of = limit_of(kind);
     const std::lock_guard guard(lock_);
     auto& number = numbers_[memory->data()];
     if (number == 0) {
         number = next_memory_++;
-        granted_[number] = {memory, bytes, owner, note, {}};
+        granted_[number] = {memory, bytes, owner, note, {}, {}};
     }
-    ++granted_[number].holders[to];
+    auto& held = granted_[number];
+    ++held.holders[to];
+    if (parts_of != nullptr) {
+        auto parts = held.parts == nullptr ? std::map<int, std::vector<MemoryPart>>{} : *held.parts;
+        parts[to] = parts_of(bytes, plan.size, to);
+        held.parts = std::make_shared<const std::map<int, std::vector<MemoryPart>>>(std::move(parts));
+    }
     return number;
+}
+
+void FarTeam::check_place(const Granted& memory, const FarNode& from, std::uint64_t offset, std::uint64_t bytes) const {
+    if (offset > memory.bytes || bytes > memory.bytes - offset) refuse("goes beyond the memory that was granted");
+    if (memory.parts == nullptr || bytes == 0) return;
+    const auto holds_it = [&](const MemoryPart& part) {
+        return offset >= part.offset && offset - part.offset <= part.bytes &&
+               bytes <= part.bytes - (offset - part.offset);
+    };
+    for (const auto& [rank, parts] : *memory.parts)
+        if (&node(place_of(rank)) == &from && std::ranges::any_of(parts, holds_it)) return;
+    refuse("goes to a part of the memory that others write");
 }
 
 FarTeam::Granted FarTeam::granted(std::uint32_t memory, const FarNode& to) {
@@ -240,8 +285,7 @@ std::byte* FarTeam::room(wire::Wire& wire, const wire::FrameHead& head) {
     if (kind == FarFrame::copy && from != nullptr && !closed_) {
         const auto copy = head.as<CopyHead>();
         const auto memory = granted(copy.memory, *from);
-        if (copy.offset > memory.bytes || head.payload_bytes > memory.bytes - copy.offset)
-            refuse("goes beyond the memory that was granted");
+        check_place(memory, *from, copy.offset, head.payload_bytes);
         incoming.into = memory.memory;
         return memory.memory->data() + copy.offset;
     }
@@ -297,7 +341,7 @@ void FarTeam::arrived(wire::Wire& wire, const wire::FrameHead& head) {
                     shadow = found->second.lock();
             }
             if (shadow == nullptr) return;  // it was dropped meanwhile
-            if (copy.offset % 4 != 0 || copy.offset > shadow->size() || shadow->size() - copy.offset < 4)
+            if (copy.offset % 4 != 0 || copy.offset > shadow->bytes() || shadow->bytes() - copy.offset < 4)
                 refuse("goes beyond the memory that was granted");
             std::atomic_ref(*reinterpret_cast<std::uint32_t*>(shadow->data() + copy.offset))
                 .store(copy.value, std::memory_order_release);
@@ -355,8 +399,7 @@ void FarTeam::apply_stores(const FarNode& from, std::span<const std::byte> recor
         records = records.subspan(sizeof record);
         if (record.memory != last) memory = granted(last = record.memory, from);
         if (record.bytes > records.size()) refuse("ends in the middle of a store");
-        if (record.offset > memory.bytes || record.bytes > memory.bytes - record.offset)
-            refuse("goes beyond the memory that was granted");
+        check_place(memory, from, record.offset, record.bytes);
         std::memcpy(memory.memory->data() + record.offset, records.data(), record.bytes);
         records = records.subspan(record.bytes);
     }
@@ -364,12 +407,12 @@ void FarTeam::apply_stores(const FarNode& from, std::span<const std::byte> recor
 
 void FarTeam::apply_copy(const FarNode& from, const CopyHead& head, std::uint64_t bytes) {
     const auto memory = granted(head.memory, from);
-    if (head.offset > memory.bytes || bytes > memory.bytes - head.offset)
-        refuse("goes beyond the memory that was granted");
+    check_place(memory, from, head.offset, bytes);
     if (head.word_bytes != CopyHead::no_word) {
         if ((head.word_bytes != 4 && head.word_bytes != 8) || head.word % head.word_bytes != 0 ||
             head.word > memory.bytes || memory.bytes - head.word < head.word_bytes)
             refuse("has a word that is not in the memory that was granted");
+        check_place(memory, from, head.word, head.word_bytes);
         std::byte* const at = memory.memory->data() + head.word;
         if (head.word_bytes == 4)
             std::atomic_ref(*reinterpret_cast<std::uint32_t*>(at))
@@ -382,6 +425,7 @@ void FarTeam::apply_copy(const FarNode& from, const CopyHead& head, std::uint64_
 Changed FarTeam::apply_change(const FarNode& from, const ChangeHead& head) {
     const auto memory = granted(head.memory, from);
     if (memory.bytes < sizeof(std::uint64_t)) refuse("has a word that is not in the memory that was granted");
+    check_place(memory, from, 0, sizeof(std::uint64_t));
     std::atomic_ref word(*reinterpret_cast<std::uint64_t*>(memory.memory->data()));
     Changed changed;
     switch (static_cast<WordChange>(head.what)) {
@@ -419,7 +463,7 @@ void FarTeam::take_grant(FarNode& from, const GrantHead& head, std::span<const s
     std::shared_ptr<FarShadow> shadow;
     try {
         shadow = std::make_shared<FarShadow>(shared_from_this(), ranks_.at(head.to), place, head.memory, head.owner,
-                                             *offset + sizeof(MemoryNote));
+                                             head.bytes, *offset + sizeof(MemoryNote));
     } catch (const SystemError&) {  // who accepts it is told
         exchange_.arrived(head.owner, head.to, name, {.bytes = head.bytes, .kind = head.kind});
         return wake_at(seats()[head.to].bell);
@@ -450,13 +494,14 @@ bool NodeExchange::try_send(const Member& member, const RankMemory& memory, int 
     auto& node = team_.node(team_.place_of(to));
     if (node.lost.load(std::memory_order_acquire)) return false;
     const auto description = memory.description();
-    const GrantHead head{.team = team_.plan.number,
-                         .memory = team_.hold(memory.memory_, memory.size(), member.index, memory.note_, to),
-                         .owner = member.index,
-                         .to = to,
-                         .bytes = memory.size(),
-                         .kind = memory.kind(),
-                         .name_bytes = static_cast<std::uint32_t>(memory.name().size())};
+    const GrantHead head{
+        .team = team_.plan.number,
+        .memory = team_.hold(memory.memory_, memory.size(), memory.kind(), member.index, memory.note_, to),
+        .owner = member.index,
+        .to = to,
+        .bytes = memory.size(),
+        .kind = memory.kind(),
+        .name_bytes = static_cast<std::uint32_t>(memory.name().size())};
     std::vector<std::byte> payload(memory.name().size() + description.size());
     std::memcpy(payload.data(), memory.name().data(), memory.name().size());
     std::memcpy(payload.data() + memory.name().size(), description.data(), description.size());

@@ -84,6 +84,16 @@ struct RankEnd {
     std::vector<std::byte> value{};  ///< what the program left: a result, or an exception
 };
 
+/// A part of some memory.
+struct MemoryPart {
+    std::uint64_t offset = 0, bytes = 0;
+};
+/// Which parts of memory of one kind `writer`, a rank of so many, may write. `bytes`: of the memory.
+using PartsOfWriter = std::vector<MemoryPart> (*)(std::uint64_t bytes, int ranks, int writer);
+/// From here on ranks of other nodes may write these parts of memory of that kind, and nothing else of it: what the
+/// owner and others write there is not theirs. Of other kinds they may write everything.
+void limit_writers(std::uint64_t kind, PartsOfWriter parts);
+
 /// What the ranks of a node run.
 class FarProgram {
   public:
@@ -171,6 +181,8 @@ class FarTeam : public std::enable_shared_from_this<FarTeam> {
         int owner = -1;
         MemoryNote* note = nullptr;
         std::map<int, int> holders{};  ///< ranks of other nodes, and how often it was granted to each
+        /// What each of them may write, where not everything; never changed, for it is read without a lock.
+        std::shared_ptr<const std::map<int, std::vector<MemoryPart>>> parts{};
     };
     /// A question whose answer is on its way.
     struct Asked {
@@ -214,9 +226,12 @@ class FarTeam : public std::enable_shared_from_this<FarTeam> {
     }
 
     /// The number of this memory, for one more holder.
-    std::uint32_t hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, int owner, MemoryNote* note, int to);
+    std::uint32_t hold(const std::shared_ptr<Mapping>& memory, std::size_t bytes, std::uint64_t kind, int owner,
+                       MemoryNote* note, int to);
     /// To a rank of that node. Throws Error.
     Granted granted(std::uint32_t memory, const FarNode& to);
+    /// Throws Error where no rank of that node may write there.
+    void check_place(const Granted& memory, const FarNode& from, std::uint64_t offset, std::uint64_t bytes) const;
     void apply_stores(const FarNode& from, std::span<const std::byte> records);
     void apply_copy(const FarNode& from, const CopyHead& head, std::uint64_t bytes);
     Changed apply_change(const FarNode& from, const ChangeHead& head);
@@ -286,9 +301,10 @@ class FarRank final : public Far, public std::enable_shared_from_this<FarRank> {
 /// Memory of a rank on another node, as a rank of this one has it.
 class FarShadow final : public FarMemory {
   public:
-    /// `bytes` of memory `number` of a rank of that node. Throws SystemError.
+    /// Of memory `number` of a rank of that node, of which `bytes` are the owner's; then comes the note, `whole` in
+    /// all. Throws SystemError.
     FarShadow(std::shared_ptr<FarTeam> team, std::shared_ptr<FarRank> rank, std::size_t node, std::uint32_t number,
-              int owner, std::size_t bytes);
+              int owner, std::size_t bytes, std::size_t whole);
     ~FarShadow() override;
 
     void store(std::size_t offset, const void* from, std::size_t bytes) override {
@@ -300,6 +316,7 @@ class FarShadow final : public FarMemory {
     }
     void copy(std::size_t offset, std::size_t bytes, std::size_t word, std::size_t word_bytes) override;
     void accepted() const;
+    std::size_t bytes() const noexcept { return bytes_; }
 
   private:
     const std::shared_ptr<FarTeam> team_;
@@ -307,6 +324,7 @@ class FarShadow final : public FarMemory {
     const std::size_t node_;
     const std::uint32_t number_;
     const int owner_;
+    const std::size_t bytes_;
 };
 
 }  // namespace penstock::team

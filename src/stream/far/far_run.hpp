@@ -156,6 +156,8 @@ class FarRun final : wire::Keeper {
     void station_ended(Station& station) noexcept;
     /// Adds what other nodes have said of themselves.
     std::function<void(RunStatistics&)> add_figures{};
+    /// What each of them has said.
+    std::function<std::vector<NodeStatistics>()> figures_of_nodes{};
     /// Takes in what waits at the wires, in the thread of a caller who waits himself. True: something has come.
     std::function<bool()> look{};
     /// Its caller will not look for a while.

@@ -97,6 +97,8 @@ void Run::send_after(std::chrono::nanoseconds delay, const Event& event, const s
 
 RunStatistics Run::statistics() const { return here(state_).statistics(); }
 
+std::vector<NodeStatistics> Run::statistics_by_node() const { return here(state_).statistics_by_node(); }
+
 GraphDescription Run::description() const { return here(state_).description(); }
 
 std::string Run::name() const {

@@ -136,6 +136,9 @@ struct RunState final : MachineEnd::Stoppable {
     void stop_for_good();
     void stop_for_end() noexcept override;
     RunStatistics statistics();
+    /// Of what runs in this process alone.
+    RunStatistics own_statistics();
+    std::vector<NodeStatistics> statistics_by_node();
     /// The graph as it is now.
     GraphDescription description();
     struct Seen {

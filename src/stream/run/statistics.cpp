@@ -35,6 +35,19 @@ void StreamCounts::add(const Link& link) {
 }
 
 RunStatistics RunState::statistics() {
+    auto all = own_statistics();
+    if (far != nullptr && far->add_figures) far->add_figures(all);
+    return all;
+}
+
+std::vector<NodeStatistics> RunState::statistics_by_node() {
+    std::vector<NodeStatistics> all;
+    if (far != nullptr && far->figures_of_nodes) all = far->figures_of_nodes();
+    all.insert(all.begin(), {"program", 1, "", own_statistics()});
+    return all;
+}
+
+RunStatistics RunState::own_statistics() {
     const std::lock_guard lock(core.structure);
     RunStatistics all;
     all.seconds = std::chrono::duration<double>(end_or_now() - began).count();
@@ -100,7 +113,6 @@ RunStatistics RunState::statistics() {
     }
     for (const auto& [id, count] : counts)
         if (!places.contains(id)) all.lost += count.figures.dropped;
-    if (far != nullptr && far->add_figures) far->add_figures(all);
     return all;
 }
 
