@@ -165,9 +165,16 @@ bool Outlet::send(Block* block) {
         choices.push_back(choose(branch, *block));
         if (choices.back().fate == Choice::Fate::wait) return false;
     }
-    // The last first: of what became ready a thread goes on with the newest, so the readers come in the order in which
-    // the program connected them, as in the serial program.
-    for (std::size_t i = branches.size(); i-- > 0;) carry_out(branches[i], choices[i], block, true);
+    // The readers fire in the order in which the program connected them, as in the serial program. Of those that this
+    // thread makes ready and that have no place it goes on with the newest, so they get the buffer the last first.
+    const bool runs = Server::current != nullptr;
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+        const auto& links = branches[i].links;
+        choices[i].stacked = runs && !links.empty() && links[0]->sink->home() == nullptr;
+        if (!choices[i].stacked) carry_out(branches[i], choices[i], block, true);
+    }
+    for (std::size_t i = branches.size(); i-- > 0;)
+        if (choices[i].stacked) carry_out(branches[i], choices[i], block, true);
     give_back(block);
     return true;
 }

@@ -78,7 +78,7 @@ class ReadyByDepth {
 
   private:
     static constexpr std::size_t depths = 64;
-    static constexpr int most_looked_at = 8;
+    static constexpr int most_looked_at = 4;
     static constexpr unsigned most_passed_over = 4;
     Station* take(std::size_t depth, Station* station) noexcept {
         station->passed_over = 0;

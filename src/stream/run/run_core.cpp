@@ -100,8 +100,10 @@ void RunCore::deliver_at(void* to, void* what, int target, bool last) noexcept {
     RunCore& run = station.run();
     try {
         Server* const home = station.home();
-        if (home == nullptr || home->target() != target)  // it has moved
-            return mail->kind == MailKind::visit ? run.send_turn(station) : run.post(station, mail);
+        if (home == nullptr || home->target() != target) {  // it has moved
+            const HelpersTurn turn(run);                    // as in post()
+            return mail->kind == MailKind::visit ? run.send_turn(station) : run.post_in_turn(station, mail, for_ever);
+        }
         const Server::Turn turn(*home);
         const auto here = home->here();
         if (!home->fire_at_once(station, mail, last) && station.accept(mail)) {

@@ -7,11 +7,13 @@ namespace {
 
 // then the target looks at its lanes and deques again: mail for its other stations waits there
 constexpr double task_ns = 30'000;
-// Then one of those for all in their turn, so that none waits for ever; but not sooner than this while the thread has
-// something of its own, the rest of what it has begun.
-constexpr unsigned picks_of_own = 16;
+// Then one of those for all in their turn, so that none waits for ever. While the thread has something left of what it
+// has begun, others have a share of its time: as often as this makes of it, and after so long at the latest. Odd, or of
+// two runs that take turns on a thread the same one would have all turns for others.
+constexpr unsigned picks_of_own = 17;
 constexpr double longest_of_own_ns = 1e6;
-// Then first what threads that helped have left, if any: not sooner, for it may lie in another core's cache.
+// What threads that helped have left, if any, comes first, but not twice running, and not more often than this, for it
+// may lie in another core's cache.
 constexpr double between_left_ns = 1e6;
 
 std::uint64_t ticks_behind(double nanoseconds) noexcept {
@@ -21,22 +23,30 @@ std::uint64_t ticks_behind(double nanoseconds) noexcept {
 
 std::uint64_t end_of_task() noexcept { return ticks_behind(task_ns); }
 
-// Of the thread: those who help begin again and again.
-thread_local constinit unsigned picks = 0;
-thread_local constinit std::uint64_t own_until = 0;
-thread_local constinit std::uint64_t next_left = 0;
+/// Of the thread: those who help begin again and again.
+struct TurnsOfOthers {
+    unsigned picks = 0;
+    std::uint64_t began = 0;  ///< of the turn that lasts
+    std::uint64_t own_until = 0, next_left = 0;
+    bool left_last = false;
 
-bool turn_of_others(bool has_own) noexcept {
-    if (has_own && Clock::ticks() < own_until) return false;
-    own_until = ticks_behind(longest_of_own_ns);
-    return true;
-}
-
-bool turn_of_those_left() noexcept {
-    if (Clock::ticks() < next_left) return false;
-    next_left = ticks_behind(between_left_ns);
-    return true;
-}
+    bool comes(bool has_begun) noexcept {
+        const auto now = Clock::ticks();
+        if (has_begun && now < own_until) return false;
+        began = now;
+        return true;
+    }
+    void end() noexcept {
+        const auto lasted = Clock::ticks() - std::exchange(began, 0);
+        own_until = std::min(ticks_behind(longest_of_own_ns), Clock::ticks() + (picks_of_own - 1) * lasted);
+    }
+    bool of_those_left() noexcept {
+        if (left_last || began < next_left) return left_last = false;
+        next_left = ticks_behind(between_left_ns);
+        return left_last = true;
+    }
+};
+thread_local constinit TurnsOfOthers others;
 
 }  // namespace
 
@@ -109,9 +119,13 @@ Station* Server::before_next(Station* station) {
 }
 
 Station* Server::pick(Sources sources) {
-    if (sources == Sources::all && ++picks % picks_of_own == 0 &&
-        turn_of_others(next_ != nullptr || has_own() || run_.has_stacked(*this)))
-        if (Station* const station = run_.take_in_turn(*this, turn_of_those_left())) return before_next(station);
+    if (sources == Sources::all) {
+        if (others.began != 0) [[unlikely]]
+            others.end();
+        if (++others.picks % picks_of_own == 0 &&
+            others.comes(!has_own() && (next_ != nullptr || run_.has_stacked(*this))))
+            if (Station* const station = run_.take_in_turn(*this, others.of_those_left())) return before_next(station);
+    }
     while (!local_.empty()) {
         Station* const station = local_.pop();
         if (station->home() == this) return before_next(station);  // else it has moved since

@@ -107,6 +107,7 @@ struct alignas(64) Outlet {
         enum class Fate : std::uint8_t { send, broadcast, drop, wait } fate = Fate::wait;
         Link* link = nullptr;
         std::uint32_t next_turn = 0;
+        bool stacked = false;  ///< what this makes ready, its thread takes the newest first
     };
     [[noreturn]] void refuse_closed(Block* block);
     [[noreturn]] void refuse_second(Block* block);
