@@ -32,7 +32,12 @@ constinit std::atomic<const StoreWays*> published{nullptr};  ///< null while not
 /// The same for readers at the other distance, and how often they may still be measured.
 constinit std::optional<StoreWays> known_elsewhere;
 constinit std::atomic<const StoreWays*> published_elsewhere{nullptr};
-constinit std::atomic<int> attempts_left{3};
+#if defined(__SANITIZE_THREAD__)
+constexpr int most_attempts = 0;  // each would take seconds, in the middle of somebody's store
+#else
+constexpr int most_attempts = 3;
+#endif
+constinit std::atomic<int> attempts_left{most_attempts};
 
 const StoreWays& know(const StoreWays& ways) {
     published.store(&known.emplace(ways), std::memory_order_release);
