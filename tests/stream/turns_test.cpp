@@ -168,7 +168,6 @@ Value slowly(Value value) {
 
 struct Diary {
     std::string text;
-    std::atomic<std::size_t> read{0};
 };
 /// Writes its letter into the diary, and reads slowly.
 struct Reader {
@@ -180,7 +179,6 @@ struct Reader {
     void operator()() {
         diary->text += letter;
         out.write(slowly(in.read()));
-        ++diary->read;
     }
 };
 struct Tickets {
@@ -229,20 +227,6 @@ TEST(TurnsTest, so_do_those_that_have_a_place) {
         graph.start(machine).finish();
     };
     EXPECT_GE(share_in_order(1, {.targets = {0}}, from_filter), 0.5);
-}
-
-TEST(TurnsTest, so_do_those_that_read_what_the_program_writes) {
-    const auto from_program = [](Graph& graph, Machine& machine, const std::vector<Reader*>& readers) {
-        auto& writer = graph.add_writer<int>("writer");
-        for (Reader* const reader : readers) graph.connect(writer.output, reader->in);
-        auto run = graph.start(machine);
-        for (std::size_t i = 0; i < 40; ++i) {
-            writer.write(std::vector<int>{1});
-            while (readers[0]->diary->read != (i + 1) * readers.size()) std::this_thread::yield();
-        }
-        run.finish();
-    };
-    EXPECT_GE(share_in_order(1, {}, from_program), 0.5);
 }
 
 TEST(TurnsTest, what_is_under_way_goes_to_the_end_before_anything_new_begins) {
