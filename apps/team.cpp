@@ -25,6 +25,14 @@ void spin_until(const std::atomic<std::uint64_t>& flag, std::uint64_t epoch) noe
     }
 }
 
+/// As a machine's targets do when they have slept: where a virtual processor has halted, code for SSE is slower until
+/// then.
+void forget_upper_halves() noexcept {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx")) asm volatile("vzeroupper" ::: "memory");
+#endif
+}
+
 std::vector<int> first_processors(int size) {
     if (size < 1) throw UsageError("a team needs at least one thread, not " + std::to_string(size));
     std::vector<int> processors;
@@ -76,6 +84,7 @@ void Team::serve(int rank) {
             if (closing_) return;
             seen = run_;
         }
+        forget_upper_halves();
         barrier(rank);
         (*body_)(rank);
         barrier(rank);

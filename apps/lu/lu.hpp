@@ -7,6 +7,7 @@
 // bit.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -47,6 +48,11 @@ class MatrixOf {
     }
     std::span<const Real> tile(std::size_t i, std::size_t j) const noexcept {
         return {data() + offset(i, j), extent(i) * extent(j)};
+    }
+
+    /// Blocks (first, j) to before (last, j), which lie in one piece.
+    std::span<Real> run(std::size_t first, std::size_t last, std::size_t j) noexcept {
+        return {data() + offset(first, j), (std::min(last * block_, order_) - first * block_) * extent(j)};
     }
 
     Real& operator()(std::size_t row, std::size_t column) noexcept { return data()[element(row, column)]; }
@@ -95,8 +101,9 @@ double hand(MatrixOf<Real>& matrix, Team& team);
 template <class Real>
 void called(MatrixOf<Real>& matrix, Machine& machine);
 
-/// Factors in place in equal shares for the targets and the caller: a tagged call for each block of a target's, and
-/// the function itself for the caller's.
+/// Factors in place in equal shares for the targets and the caller: a tagged call for each run of blocks of one column
+/// that a target's share holds (at most a column of blocks: 31 blocks of half a microsecond), and the function itself
+/// for the caller's.
 template <class Real>
 void tagged(MatrixOf<Real>& matrix, Machine& machine);
 

@@ -8,20 +8,51 @@
 namespace penstock::apps::lu {
 namespace {
 
+// Blocks of one column that lie one below the other are one piece of memory: a run. Each block has `rows` rows, the
+// last one perhaps fewer.
+
+template <class Real>
+void bdiv_run(std::span<const Real> diagonal, std::span<Real> run, std::int32_t order, std::int32_t rows) {
+    const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(order);
+    for (std::size_t at = 0; at < run.size(); at += size)
+        kernels::lu::bdiv<Real>(diagonal, run.subspan(at, std::min(size, run.size() - at)), order);
+}
+
+template <class Real>
+void bmod_run(std::span<const Real> left, std::span<const Real> above, std::span<Real> run, std::int32_t order,
+              std::int32_t rows) {
+    const auto across = static_cast<std::size_t>(order);
+    const std::size_t columns = above.size() / across;
+    for (std::size_t row = 0; row * columns < run.size(); row += static_cast<std::size_t>(rows)) {
+        const std::size_t here = std::min(static_cast<std::size_t>(rows), run.size() / columns - row);
+        kernels::lu::bmod<Real>(left.subspan(row * across, here * across), above,
+                                run.subspan(row * columns, here * columns), order);
+    }
+}
+
 /// Deals out 0 .. count - 1 in one run of numbers for each target and one for the caller, so that a block stays, from
-/// step to step, in the cache of whoever worked on it last: `issue(target, number)`, and `work(number)` for those of
-/// the caller.
+/// step to step, in the cache of whoever worked on it last: `issue(target, share)`, and `work(share)` for the caller's.
 template <class Issue, class Work>
 void deal(Machine& machine, std::size_t count, Issue&& issue, Work&& work) {
     const auto targets = static_cast<std::size_t>(machine.targets());
-    const auto begin = [&](std::size_t rank) { return rank * count / (targets + 1); };
-    const std::size_t most = (count + targets) / (targets + 1);
-    for (std::size_t turn = 0; turn < most; ++turn) {
-        for (std::size_t target = 0; target < targets; ++target)
-            if (begin(target) + turn < begin(target + 1)) issue(static_cast<int>(target), begin(target) + turn);
-        if (begin(targets) + turn < count) work(begin(targets) + turn);
-    }
+    const auto share = [&](std::size_t rank) {
+        return Range{rank * count / (targets + 1), (rank + 1) * count / (targets + 1)};
+    };
+    for (std::size_t target = 0; target < targets; ++target) issue(static_cast<int>(target), share(target));
+    work(share(targets));
     machine.barrier();
+}
+
+/// Calls visit(column, first, last) for each column in a share of the interior of rest x rest blocks, which are
+/// numbered column by column.
+template <class Visit>
+void each_run(Range share, std::size_t rest, Visit&& visit) {
+    while (share.begin < share.end) {
+        const std::size_t first = share.begin % rest;
+        const std::size_t last = std::min(rest, first + share.end - share.begin);
+        visit(share.begin / rest, first, last);
+        share.begin += last - first;
+    }
 }
 
 }  // namespace
@@ -30,33 +61,43 @@ void deal(Machine& machine, std::size_t count, Issue&& issue, Work&& work) {
 template <class Real>
 void tagged(MatrixOf<Real>& matrix, Machine& machine) {
     const std::size_t blocks = matrix.blocks();
+    const auto rows = static_cast<std::int32_t>(matrix.block());
     for (std::size_t k = 0; k < blocks; ++k) {
         const auto order = static_cast<std::int32_t>(matrix.extent(k));
         const std::span<Real> diagonal = matrix.tile(k, k);
-        const std::size_t rest = blocks - k - 1;
+        const std::size_t next = k + 1, rest = blocks - next;
         kernels::lu::factor<Real>(diagonal, order);
-        const auto below = [&](std::size_t n) { return matrix.tile(k + 1 + n, k); };
-        const auto right = [&](std::size_t n) { return matrix.tile(k, k + 1 + n); };
+        const auto right = [&](std::size_t j) { return matrix.tile(k, next + j); };
+        const auto run = [&](std::size_t column, std::size_t first, std::size_t last) {
+            return matrix.run(next + first, next + last, column);
+        };
         deal(
             machine, rest,
-            [&](int target, std::size_t n) {
-                machine.on(target).call<kernels::lu::bdiv<Real>>(in(diagonal), inout(below(n)), order);
-                machine.on(target).call<kernels::lu::bmodd<Real>>(in(diagonal), inout(right(n)), order);
+            [&](int target, Range share) {
+                auto calls = machine.on(target);
+                if (share.begin == share.end) return;
+                calls.template call<bdiv_run<Real>>(in(diagonal), inout(run(k, share.begin, share.end)), order, rows);
+                for (std::size_t j = share.begin; j < share.end; ++j)
+                    calls.template call<kernels::lu::bmodd<Real>>(in(diagonal), inout(right(j)), order);
             },
-            [&](std::size_t n) {
-                kernels::lu::bdiv<Real>(diagonal, below(n), order);
-                kernels::lu::bmodd<Real>(diagonal, right(n), order);
+            [&](Range share) {
+                bdiv_run<Real>(diagonal, run(k, share.begin, share.end), order, rows);
+                for (std::size_t j = share.begin; j < share.end; ++j)
+                    kernels::lu::bmodd<Real>(diagonal, right(j), order);
             });
         deal(
             machine, rest * rest,
-            [&](int target, std::size_t n) {
-                machine.on(target).call<kernels::lu::bmod<Real>>(in(below(n % rest)), in(right(n / rest)),
-                                                                 inout(matrix.tile(k + 1 + n % rest, k + 1 + n / rest)),
-                                                                 order);
+            [&](int target, Range share) {
+                auto calls = machine.on(target);
+                each_run(share, rest, [&](std::size_t j, std::size_t first, std::size_t last) {
+                    calls.template call<bmod_run<Real>>(in(run(k, first, last)), in(right(j)),
+                                                        inout(run(next + j, first, last)), order, rows);
+                });
             },
-            [&](std::size_t n) {
-                kernels::lu::bmod<Real>(below(n % rest), right(n / rest),
-                                        matrix.tile(k + 1 + n % rest, k + 1 + n / rest), order);
+            [&](Range share) {
+                each_run(share, rest, [&](std::size_t j, std::size_t first, std::size_t last) {
+                    bmod_run<Real>(run(k, first, last), right(j), run(next + j, first, last), order, rows);
+                });
             });
     }
 }

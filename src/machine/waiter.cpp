@@ -9,6 +9,8 @@
 #include <climits>
 #include <thread>
 
+#include "machine/upper_halves.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -42,6 +44,7 @@ void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {
     limit.tv_nsec = static_cast<long>(longest.count() % 1'000'000'000);
     // Not FUTEX_PRIVATE: the bell may lie in memory that another process maps too.
     syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&bell.parked), FUTEX_WAIT, 1u, &limit, nullptr, 0);
+    forget_upper_halves();
 }
 
 bool wake(Doorbell& bell) noexcept {

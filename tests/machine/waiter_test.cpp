@@ -183,4 +183,20 @@ TEST(Waiter, wakes_when_another_process_rings_through_shared_memory) {
     munmap(memory, sizeof(Shared));
 }
 
+#if defined(__x86_64__)
+// A halted virtual processor marks them as in use, and SSE code is slower from then on.
+TEST(Waiter, who_has_slept_has_forgotten_the_upper_halves_of_the_vector_registers) {
+    if (!__builtin_cpu_supports("avx")) GTEST_SKIP() << "this processor has no such registers";
+    const std::uint64_t before[4] = {1, 2, 3, 4};
+    std::uint64_t behind[4] = {};
+    penstock::Doorbell bell;
+    bell.parked = 1;
+    asm volatile("vmovdqu %0, %%ymm15" : : "m"(before) : "xmm15");
+    penstock::waiting::sleep_on(bell, 1ms);
+    asm volatile("vmovdqu %%ymm15, %0\n\tvzeroupper" : "=m"(behind) : : "memory");
+    EXPECT_EQ(behind[2], 0u);
+    EXPECT_EQ(behind[3], 0u);
+}
+#endif
+
 }  // namespace

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "machine/upper_halves.hpp"
+
 namespace penstock::python {
 
 struct alignas(128) SharedEvent {
@@ -40,6 +42,7 @@ struct alignas(128) SharedEvent {
             limit.tv_sec = static_cast<time_t>(longest.count() / 1'000'000'000);
             limit.tv_nsec = static_cast<long>(longest.count() % 1'000'000'000);
             syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&epoch), FUTEX_WAIT, seen, &limit, nullptr, 0);
+            forget_upper_halves();
         }
         sleepers.fetch_sub(1, std::memory_order_relaxed);
         return now;

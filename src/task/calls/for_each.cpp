@@ -14,6 +14,7 @@
 #include <functional>
 #include <mutex>
 
+#include "machine/upper_halves.hpp"
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/error.hpp"
 #include "task/calls/core.hpp"
@@ -76,8 +77,10 @@ class Loop {
 
     void wait() const noexcept {
         for (auto done = finished_.load(std::memory_order_acquire); done != n_;
-             done = finished_.load(std::memory_order_acquire))
+             done = finished_.load(std::memory_order_acquire)) {
             finished_.wait(done, std::memory_order_acquire);
+            forget_upper_halves();  // it may have slept
+        }
     }
     void throw_failure() {
         if (!failed_.load(std::memory_order_relaxed)) return;
