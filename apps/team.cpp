@@ -11,6 +11,9 @@
 namespace penstock::apps {
 namespace {
 
+// So long it looks for the next run before it sleeps, as a machine's targets do.
+constexpr std::chrono::microseconds awake_behind_a_run{50};
+
 // After so many looks the thread offers its processor: without this a team larger than the machine waits whole time
 // slices.
 constexpr int looks_before_yield = 4096;
@@ -78,13 +81,15 @@ bool Team::pin(int rank) const {
 void Team::serve(int rank) {
     pin(rank);
     for (std::uint64_t seen = 0;;) {
-        {
+        const auto sleepy = std::chrono::steady_clock::now() + awake_behind_a_run;
+        while (run_.load(std::memory_order_acquire) == seen && std::chrono::steady_clock::now() < sleepy) relax();
+        if (run_.load(std::memory_order_acquire) == seen) {
             std::unique_lock lock{mutex_};
-            wake_.wait(lock, [&] { return closing_ || run_ != seen; });
+            wake_.wait(lock, [&] { return closing_ || run_.load(std::memory_order_relaxed) != seen; });
             if (closing_) return;
-            seen = run_;
+            forget_upper_halves();
         }
-        forget_upper_halves();
+        ++seen;
         barrier(rank);
         (*body_)(rank);
         barrier(rank);
@@ -95,7 +100,7 @@ double Team::run(const std::function<void(int rank)>& body) {
     {
         const std::lock_guard lock{mutex_};
         body_ = &body;
-        ++run_;
+        run_.fetch_add(1, std::memory_order_release);
     }
     wake_.notify_all();
     barrier(0);

@@ -21,8 +21,8 @@ struct Range {
 };
 
 /// A team of threads, each pinned to a processor of its own where there are enough. The thread that makes the team is
-/// rank 0; it stays pinned, and the only one to call `run`, until it destroys the team. The others sleep between two
-/// runs.
+/// rank 0; it stays pinned, and the only one to call `run`, until it destroys the team. The others sleep when no run
+/// comes within 50 us.
 class Team {
   public:
     static constexpr int anywhere = -1;
@@ -74,7 +74,7 @@ class Team {
     const std::function<void(int)>* body_ = nullptr;
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::uint64_t run_ = 0;
+    std::atomic<std::uint64_t> run_{0};  // how many have begun; written under the mutex
     bool closing_ = false;
     std::vector<std::jthread> threads_;
 };

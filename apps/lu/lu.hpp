@@ -52,7 +52,8 @@ class MatrixOf {
 
     /// Blocks (first, j) to before (last, j), which lie in one piece.
     std::span<Real> run(std::size_t first, std::size_t last, std::size_t j) noexcept {
-        return {data() + offset(first, j), (std::min(last * block_, order_) - first * block_) * extent(j)};
+        const std::size_t begin = std::min(first * block_, order_), end = std::min(last * block_, order_);
+        return {data() + order_ * block_ * j + begin * extent(j), (end - begin) * extent(j)};
     }
 
     Real& operator()(std::size_t row, std::size_t column) noexcept { return data()[element(row, column)]; }
@@ -111,6 +112,10 @@ void tagged(MatrixOf<Real>& matrix, Machine& machine);
 /// and again, and then knows the blocks already.
 template <class Real>
 void dependent(MatrixOf<Real>& matrix, Dependences& calls);
+
+/// The same with one task for each run of up to eight blocks of one column, which is what the tags name.
+template <class Real>
+void dependent_runs(MatrixOf<Real>& matrix, Dependences& calls);
 
 /// How many procedures one factorisation runs.
 template <class Real>

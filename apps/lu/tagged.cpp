@@ -2,33 +2,12 @@
 #include <cstddef>
 
 #include "apps/lu/lu.hpp"
+#include "apps/lu/runs.hpp"
 #include "kernels/lu.hpp"
 #include "penstock/machine.hpp"
 
 namespace penstock::apps::lu {
 namespace {
-
-// Blocks of one column that lie one below the other are one piece of memory: a run. Each block has `rows` rows, the
-// last one perhaps fewer.
-
-template <class Real>
-void bdiv_run(std::span<const Real> diagonal, std::span<Real> run, std::int32_t order, std::int32_t rows) {
-    const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(order);
-    for (std::size_t at = 0; at < run.size(); at += size)
-        kernels::lu::bdiv<Real>(diagonal, run.subspan(at, std::min(size, run.size() - at)), order);
-}
-
-template <class Real>
-void bmod_run(std::span<const Real> left, std::span<const Real> above, std::span<Real> run, std::int32_t order,
-              std::int32_t rows) {
-    const auto across = static_cast<std::size_t>(order);
-    const std::size_t columns = above.size() / across;
-    for (std::size_t row = 0; row * columns < run.size(); row += static_cast<std::size_t>(rows)) {
-        const std::size_t here = std::min(static_cast<std::size_t>(rows), run.size() / columns - row);
-        kernels::lu::bmod<Real>(left.subspan(row * across, here * across), above,
-                                run.subspan(row * columns, here * columns), order);
-    }
-}
 
 /// Deals out 0 .. count - 1 in one run of numbers for each target and one for the caller, so that a block stays, from
 /// step to step, in the cache of whoever worked on it last: `issue(target, share)`, and `work(share)` for the caller's.

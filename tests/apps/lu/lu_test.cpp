@@ -139,6 +139,9 @@ TEST_P(LuShapes, in_the_order_of_the_tags_the_factors_have_the_same_bits) {
         lu::Matrix by_order = input();
         lu::dependent(by_order, calls);
         EXPECT_TRUE(same_bits(by_one, by_order)) << targets << " targets";
+        lu::Matrix by_runs = input();
+        lu::dependent_runs(by_runs, calls);
+        EXPECT_TRUE(same_bits(by_one, by_runs)) << targets << " targets, runs";
     }
 }
 
@@ -192,6 +195,9 @@ TEST(Lu, in_float_all_ways_have_the_bits_of_the_serial_one_and_reproduce_the_mat
         penstock::Dependences calls{machine};
         other.copy_from(original);
         lu::dependent(other, calls);
+        EXPECT_TRUE(same(by_one, other)) << block;
+        other.copy_from(original);
+        lu::dependent_runs(other, calls);
         EXPECT_TRUE(same(by_one, other)) << block;
     }
 }
