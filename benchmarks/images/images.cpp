@@ -91,7 +91,7 @@ class Comparison {
 }  // namespace
 
 void measure_images(const Options& options, Report& report) {
-    constexpr double goal = 1.2;
+    constexpr double goal = 1.1;
     ImageLibraries libraries;
     Plan plan = options.plan;
     plan.rounds = options.quick ? 5 : 11;
