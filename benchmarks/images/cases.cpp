@@ -3,7 +3,9 @@
 #include <array>
 #include <memory>
 #include <random>
+#include <vector>
 
+#include "apps/buffer.hpp"
 #include "kernels/affine.hpp"
 #include "kernels/convolution.hpp"
 #include "kernels/idct.hpp"
@@ -18,14 +20,15 @@ namespace {
 namespace kernels = penstock::kernels;
 using penstock::view;
 
+/// In huge pages where they can be had, as NumPy asks for its larger arrays, which the libraries get.
 template <class T>
-using Pixels = std::shared_ptr<std::vector<T>>;
+using Pixels = std::shared_ptr<penstock::apps::Buffer<T>>;
 
 template <class T>
 Pixels<T> pixels(std::size_t count, unsigned seed) {
-    const auto made = std::make_shared<std::vector<T>>(count);
+    const auto made = std::make_shared<penstock::apps::Buffer<T>>(count);
     std::mt19937 random{seed};
-    for (T& value : *made)
+    for (T& value : made->span())
         value = std::is_floating_point_v<T> ? static_cast<T>(random()) * T(0x1p-32) : static_cast<T>(random() >> 24);
     return made;
 }
@@ -125,7 +128,7 @@ std::vector<ImageCase> image_cases() {
     cases.push_back(yuv("yuv2rgb-444", 1, kernels::YuvRange::full));
     cases.push_back({"idct-8x8", "float32", 4, 4, [](std::size_t rows, std::size_t columns) -> std::function<void()> {
                          const auto from = pixels<float>(rows * columns, 1), to = pixels<float>(rows * columns, 2);
-                         return [=] { kernels::idct_8x8(*from, *to); };
+                         return [=] { kernels::idct_8x8(from->span(), to->span()); };
                      }});
     const auto lab = [](const char* name, auto body) -> ImageCase {
         return {name, "uint8", 3, 3 * sizeof(float),
