@@ -1,24 +1,25 @@
-// RGB to CIELAB over the tiles of a photograph, as filters in copies: 1..N processors against one thread and oneTBB's
-// parallel_pipeline.
+// RGB to CIELAB over the tiles of a photograph, as filters in copies: 1..N processors against one thread, oneTBB's
+// parallel_pipeline and OpenMP.
 #include "apps/colour/colour.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "peers/onetbb_pipeline.hpp"
 #include "peers/photograph.hpp"
+#include "peers/pipeline.hpp"
 #include "peers/speed_up.hpp"
 
 namespace {
 
 namespace colour = penstock::apps::colour;
 using penstock::apps::Picture;
-using penstock::apps::Tiling;
+using penstock::apps::Tile;
 
-// 32 tiles, which stay in a core's own cache while they are converted
-constexpr std::size_t rows = 512, columns = 1024, tile = 128;
+// Tiles stay in a core's own cache while they are converted.
+constexpr std::size_t rows = 512, columns = 1024;
 
 Picture input(bench::Report& report) {
     if (const auto coffee = bench::photograph("coffee.png"))
@@ -28,7 +29,7 @@ Picture input(bench::Report& report) {
 }
 
 struct Bench {
-    explicit Bench(const Picture& picture)
+    Bench(const Picture& picture, std::size_t tile)
         : lab(picture.rgb.size()), wanted(lab.size()), work{picture, {rows, columns, tile, tile}, all(lab)} {
         const colour::Work first{picture, work.tiling, all(wanted)};
         statistics = colour::serial(first);
@@ -52,17 +53,19 @@ struct Bench {
     colour::ChannelStatistics statistics;
 };
 
-#if defined(PENSTOCK_BENCH_TBB)
 struct Item {
+    explicit Item(const Tile& tile) : shape{tile.rows, 3 * tile.columns}, rgb(shape[0] * shape[1]), lab(rgb.size()) {}
+
     std::size_t number = 0;
-    std::vector<std::uint8_t> rgb = std::vector<std::uint8_t>(tile * tile * 3);
-    std::vector<float> lab = std::vector<float>(tile * tile * 3);
-    penstock::view<std::uint8_t, 2> pixels() { return {rgb.data(), {tile, 3 * tile}}; }
-    penstock::view<float, 2> converted() { return {lab.data(), {tile, 3 * tile}}; }
+    std::array<std::size_t, 2> shape;
+    std::vector<std::uint8_t> rgb;
+    std::vector<float> lab;
+    penstock::view<std::uint8_t, 2> pixels() { return {rgb.data(), shape}; }
+    penstock::view<float, 2> converted() { return {lab.data(), shape}; }
 };
 
-colour::ChannelStatistics by_onetbb(const colour::Work& work, std::size_t passes, bool in_place,
-                                    std::vector<Item>& items) {
+colour::ChannelStatistics by(bench::Rival rival, const colour::Work& work, std::size_t passes, bool in_place,
+                             std::vector<Item>& items) {
     std::size_t next = 0;
     std::vector<colour::ChannelStatistics> tiles(work.tiling.count());
     const auto number = [&](Item& item) {
@@ -82,10 +85,9 @@ colour::ChannelStatistics by_onetbb(const colour::Work& work, std::size_t passes
             penstock::kernels::rgb_to_lab_with_statistics(item.pixels(), item.converted(), {&tiles[item.number], 1});
         }},
         [&](Item& item) { colour::place_tile(work, item.number, item.converted()); }};
-    bench::run_onetbb_pipeline(in_place ? direct : through_buffers, items);
+    bench::run_by(rival, in_place ? direct : through_buffers, items);
     return colour::merged(tiles);
 }
-#endif
 
 /// `in_place`: from the photograph into the result; else a tile is copied into a buffer, and the result out of another,
 /// by all ways.
@@ -103,36 +105,39 @@ bench::Filters filters(Bench& bench, std::size_t passes, bool in_place) {
                         penstock::Machine& machine, int processors) {
         return bench.timed([&] { return run(bench.work, machine, processors, passes); });
     };
-#if defined(PENSTOCK_BENCH_TBB)
-    made.onetbb = [&bench, passes, in_place, items = std::vector<Item>(8)]() mutable {
-        return bench.timed([&] { return by_onetbb(bench.work, passes, in_place, items); });
+    made.rival = [&bench, passes, in_place,
+                  items = std::vector<Item>(8, Item{bench.work.tiling[0]})](bench::Rival rival) mutable {
+        return bench.timed([&] { return by(rival, bench.work, passes, in_place, items); });
     };
-#endif
     return made;
+}
+
+/// Many photographs in a row: from the photograph into the result, and through buffers. Both are judged.
+bench::SpeedUp in_a_row(Bench& bench, const std::string& size, const bench::Options& options, bench::Report& report) {
+    auto both = bench::measure_speed_up(filters(bench, 32, true), "32 in a row" + size + ": ", options, report);
+    both.add(bench::measure_speed_up(filters(bench, 32, false), "32 in a row" + size + ", copied: ", options, report));
+    return both;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
     const bench::About about{"colour",
-                             "RGB to CIELAB over 32 tiles of a photograph, as filters: tiles a second on 1..N "
-                             "processors against one thread and oneTBB",
-                             {"colour/speedup-2", "colour/over-onetbb"}};
+                             "RGB to CIELAB over the tiles of a photograph, as filters: tiles a second on 1..N "
+                             "processors against one thread, oneTBB and OpenMP",
+                             {"colour/speedup-2", "colour/over-best", "colour/over-best-small"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 31;
     bench::Report report{about, options};
     const Picture picture = input(report);
-    Bench bench{picture};
-    bench::measure_speed_up(filters(bench, 1, true), "one photograph: ", options, report);
-    auto both = bench::measure_speed_up(filters(bench, 32, true), "32 in a row: ", options, report);
-    const auto copied = bench::measure_speed_up(filters(bench, 32, false), "32 in a row, copied: ", options, report);
-    both.on_two.add(copied.on_two);
-    if (both.over_onetbb) both.over_onetbb->add(*copied.over_onetbb);
-    bench::judge_speed_up("colour", both, 1.9, report);
+    Bench large{picture, 128}, small{picture, 32};
+    bench::measure_speed_up(filters(large, 1, true), "one photograph: ", options, report);
+    bench::judge_speed_up("colour", in_a_row(large, "", options, report), 1.9, report);
+    bench::judge_over_best("colour/over-best-small", in_a_row(small, ", small", options, report), 1.15, report);
     report.note(
-        "32 tiles of 128 x 128, by each way from the photograph into the result; copied: by each way into a buffer and "
-        "out of another; "
-        "the goals judge both; every result is compared with the bits of the serial way");
-    report.note("one photograph: the graph is made, started and ended for every 32 tiles; 32 in a row: for 1,024");
+        "32 tiles of 128 x 128, or 512 small ones of 32 x 32, by each way from the photograph into the result; copied: "
+        "by each way into a buffer and out of another; the goals judge both; every result is compared with the bits of "
+        "the serial way");
+    report.note("one photograph: the graph is made, started and ended for each; 32 in a row: once for all of them");
     return report.finish();
 }

@@ -1,5 +1,5 @@
-// Edges of pictures over 36 angles, as filters: 1..N processors against one thread and oneTBB's parallel_pipeline, by
-// both algorithms.
+// Edges of pictures over 36 angles, as filters: 1..N processors against one thread, oneTBB's parallel_pipeline and
+// OpenMP, by both algorithms.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "apps/edge/streams.hpp"
 #include "apps/random.hpp"
 #include "kernels/maximum.hpp"
-#include "peers/onetbb_pipeline.hpp"
+#include "peers/pipeline.hpp"
 #include "peers/speed_up.hpp"
 
 namespace {
@@ -48,7 +48,6 @@ struct Bench {
     std::vector<float> pixels, wanted, found;
 };
 
-#if defined(PENSTOCK_BENCH_TBB)
 /// One angle of one picture, with a detector of its own.
 struct Item {
     std::size_t number = 0;
@@ -60,7 +59,7 @@ struct Item {
     view<float, 2> image(const Bench& bench) { return {response.data(), {bench.extents[1], bench.extents[2]}}; }
 };
 
-void by_onetbb(Bench& bench, std::vector<Item>& items) {
+void by(bench::Rival rival, Bench& bench, std::vector<Item>& items) {
     std::size_t next = 0;
     // The whole of an angle is one stage: what is handed from stage to stage stays with the thread anyway.
     const bench::Pipeline<Item> pipeline{[&](Item& item) {
@@ -76,9 +75,8 @@ void by_onetbb(Bench& bench, std::vector<Item>& items) {
                                                  edge::picture_of(bench.result(), item.number / angles);
                                              penstock::kernels::maximum<float>(item.image(bench), strongest, strongest);
                                          }};
-    bench::run_onetbb_pipeline(pipeline, items);
+    bench::run_by(rival, pipeline, items);
 }
-#endif
 
 bench::SpeedUp compare(Bench& bench, const std::string& prefix, const bench::Options& options, bench::Report& report) {
     bench::Filters filters;
@@ -91,10 +89,8 @@ bench::SpeedUp compare(Bench& bench, const std::string& prefix, const bench::Opt
         return bench.timed(
             [&] { edge::streams(bench.algorithm, bench.pictures(), bench.result(), angles, machine, {processors}); });
     };
-#if defined(PENSTOCK_BENCH_TBB)
     std::vector<Item> items(8, Item{bench});
-    filters.onetbb = [&] { return bench.timed([&] { by_onetbb(bench, items); }); };
-#endif
+    filters.rival = [&](bench::Rival rival) { return bench.timed([&] { by(rival, bench, items); }); };
     return bench::measure_speed_up(filters, prefix, options, report);
 }
 
@@ -103,8 +99,8 @@ bench::SpeedUp compare(Bench& bench, const std::string& prefix, const bench::Opt
 int main(int argc, char** argv) {
     const bench::About about{
         "edge",
-        "edges over 36 angles, as filters: pictures a second on 1..N processors against one thread and oneTBB",
-        {"edge/speedup-2", "edge/over-onetbb"}};
+        "edges over 36 angles, as filters: pictures a second on 1..N processors against one thread, oneTBB and OpenMP",
+        {"edge/speedup-2", "edge/over-best"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 15;
     bench::Report report{about, options};
@@ -112,8 +108,7 @@ int main(int argc, char** argv) {
         dense{Algorithm::dense, 2, options.quick ? 48u : 96u};
     auto both = compare(turned, "turned pictures: ", options, report);
     const auto by_kernels = compare(dense, "turned kernels: ", options, report);
-    both.on_two.add(by_kernels.on_two);
-    if (both.over_onetbb) both.over_onetbb->add(*by_kernels.over_onetbb);
+    both.add(by_kernels);
     bench::judge_speed_up("edge", both, 1.9, report);
     report.note(
         "2 pictures of 160 x 160 by turned pictures (Edge-Rot), of 96 x 96 by turned kernels (Edge-2D); the goals "

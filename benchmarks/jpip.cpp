@@ -1,5 +1,5 @@
 // Sixteen films in motion JPEG decoded, made smaller and laid side by side, as filters: 1..N processors against one
-// thread and oneTBB.
+// thread, oneTBB and OpenMP.
 #include "apps/jpip/jpip.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernels/shrink.hpp"
-#include "peers/onetbb_pipeline.hpp"
 #include "peers/photograph.hpp"
+#include "peers/pipeline.hpp"
 #include "peers/speed_up.hpp"
 
 namespace {
@@ -69,7 +69,6 @@ struct Bench {
     Bytes wanted, found;
 };
 
-#if defined(PENSTOCK_BENCH_TBB)
 struct Item {
     std::size_t film = 0, frame = 0;
     JpegDecoder decoder;
@@ -79,7 +78,7 @@ struct Item {
     view<std::uint8_t, 2> rgb() { return {memory.data(), {size.rows, size.columns * jpip::channels}}; }
 };
 
-void by_onetbb(Bench& bench, std::vector<Item>& items) {
+void by(bench::Rival rival, Bench& bench, std::vector<Item>& items) {
     const jpip::Films& films = bench.films;
     std::size_t next = 0;
     const bench::Pipeline<Item> pipeline{[&](Item& item) {
@@ -102,17 +101,16 @@ void by_onetbb(Bench& bench, std::vector<Item>& items) {
                                                                         jpip::smaller / divisor, jpip::channels);
                                           }},
                                          [](Item&) {}};
-    bench::run_onetbb_pipeline(pipeline, items);
+    bench::run_by(rival, pipeline, items);
 }
-#endif
 
 }  // namespace
 
 int main(int argc, char** argv) {
     const bench::About about{"jpip",
                              "sixteen films in motion JPEG side by side, as filters: frames a second on 1..N "
-                             "processors against one thread and oneTBB",
-                             {"jpip/speedup-2", "jpip/over-onetbb", "jpip/automatic"}};
+                             "processors against one thread, oneTBB and OpenMP",
+                             {"jpip/speedup-2", "jpip/over-best", "jpip/automatic"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 15;
     bench::Report report{about, options};
@@ -124,10 +122,8 @@ int main(int argc, char** argv) {
     filters.streamed = [&](penstock::Machine& machine, int processors) {
         return bench.timed([&] { jpip::streams(bench.films, divisor, bench.result(), machine, processors); });
     };
-#if defined(PENSTOCK_BENCH_TBB)
     std::vector<Item> items(8);
-    filters.onetbb = [&] { return bench.timed([&] { by_onetbb(bench, items); }); };
-#endif
+    filters.rival = [&](bench::Rival rival) { return bench.timed([&] { by(rival, bench, items); }); };
     const auto faster = bench::measure_speed_up(filters, "", options, report);
     bench::judge_speed_up("jpip", faster, 1.8, report);
     bench::judge_automatic("jpip", filters, options, report);

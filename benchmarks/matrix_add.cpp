@@ -1,5 +1,5 @@
 // Sum of two matrices of 1024 x 512 through streams, in buffers of a row and in large ones, against direct calls of the
-// kernel.
+// kernel, oneTBB's parallel_pipeline and OpenMP.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -11,6 +11,7 @@
 #include "harness/report.hpp"
 #include "kernels/add.hpp"
 #include "peers/ours.hpp"
+#include "peers/speed_up.hpp"
 
 namespace {
 
@@ -187,13 +188,87 @@ void judge_automatic(Problem& problem, int most, bench::Options options, bench::
     report.goal("matrix-add/automatic", all, bench::Direction::at_most, 1.05);
 }
 
+/// What a rival has under way: some rows of both matrices, and their sum.
+struct Item {
+    explicit Item(std::size_t at_once) : a(at_once * columns), b(a.size()), sum(a.size()) {}
+    view<float, 2> rows_of(std::vector<float>& memory) const {
+        return {memory.data(), {memory.size() / columns, columns}};
+    }
+
+    std::size_t first = 0;
+    std::vector<float> a, b, sum;
+};
+
+void by(bench::Rival rival, Problem& problem, std::size_t at_once, std::vector<Item>& items) {
+    std::size_t next = 0;
+    const bench::Pipeline<Item> pipeline{
+        [&](Item& item) {
+            if (next == in_a_row * rows) return false;
+            item.first = next % rows;
+            next += at_once;
+            return true;
+        },
+        {[&](Item& item) {
+             addition::read_rows(problem.left(), item.first, item.rows_of(item.a));
+             addition::read_rows(problem.right(), item.first, item.rows_of(item.b));
+         },
+         [](Item& item) { penstock::kernels::add(item.rows_of(item.a), item.rows_of(item.b), item.rows_of(item.sum)); },
+         [&](Item& item) { addition::place_rows(item.rows_of(item.sum), item.first, problem.result()); }},
+        [](Item&) {}};
+    bench::run_by(rival, pipeline, items);
+}
+
+/// Sums in a row, in buffers of so many rows, against the rivals; `ours`: 0 as many as the runtime thinks best.
+bench::SpeedUp compare_with_rivals(Problem& problem, std::size_t at_once, std::size_t ours,
+                                   const bench::Options& options, bench::Report& report) {
+    const auto timed = [&problem](auto body) {
+        std::ranges::fill(problem.sum, 0.0f);
+        const auto start = bench::Clock::now();
+        body();
+        const double nanoseconds = bench::nanoseconds_since(start);
+        if (problem.sum != problem.wanted) throw std::runtime_error("matrix-add: sums that are wrong");
+        return nanoseconds;
+    };
+    bench::Filters filters;
+    filters.unit = "buffers";
+    filters.units = static_cast<double>(in_a_row * rows / at_once);
+    filters.serial = [&, timed] {
+        return timed([&] {
+            for (std::size_t pass = 0; pass < in_a_row; ++pass)
+                addition::copied(problem.left(), problem.right(), problem.result(), at_once);
+        });
+    };
+    filters.streamed = [&, timed, ours](penstock::Machine& machine, int processors) {
+        return timed([&] {
+            addition::streamed(problem.left(), problem.right(), problem.result(), ours, processors, machine, in_a_row);
+        });
+    };
+    filters.rival = [&, timed, items = std::vector<Item>(8, Item{at_once})](bench::Rival rival) mutable {
+        return timed([&] { by(rival, problem, at_once, items); });
+    };
+    return bench::measure_speed_up(
+        filters, "rivals, " + std::to_string(at_once * columns * sizeof(float) / 1024) + " KiB: ", options, report);
+}
+
+void judge_over_best(Problem& problem, bench::Options options, bench::Report& report) {
+    options.plan.rounds = std::min(options.plan.rounds, 31);
+    // Of ours the size that the runtime chooses, of the rivals' each of these.
+    auto all = compare_with_rivals(problem, 8, 0, options, report);
+    for (const std::size_t at_once : {32, 128}) all.add(compare_with_rivals(problem, at_once, 0, options, report));
+    bench::judge_over_best("matrix-add/over-best", all, 1, report);
+    bench::judge_over_best("matrix-add/over-best-small", compare_with_rivals(problem, 2, 2, options, report), 1.15,
+                           report);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const bench::About about{
         "matrix-add",
-        "sum of two matrices of 1024 x 512 through streams of row-sized and large buffers, against direct calls",
-        {"matrix-add/prefetch", "matrix-add/automatic"}};
+        "sum of two matrices of 1024 x 512 through streams of row-sized and large buffers, against direct calls, "
+        "oneTBB "
+        "and OpenMP",
+        {"matrix-add/prefetch", "matrix-add/automatic", "matrix-add/over-best", "matrix-add/over-best-small"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 61;
     bench::Report report{about, options};
@@ -206,6 +281,10 @@ int main(int argc, char** argv) {
         for (const std::size_t at_once : {1, 2, 8, 32, 128}) cases.push_back({processors, at_once});
     judge_prefetch(problem, cases, options, report);
     judge_automatic(problem, most, options, report);
+    judge_over_best(problem, options, report);
+    report.note(
+        "rivals: sums in a row through buffers by every way, in buffers of so many bytes (ours: of what the runtime "
+        "chooses, but for those of 4 KiB, which hold as many words as a tile of 32 x 32)");
     report.note(
         "prefetch: sums in a row on machines that fetch the next buffer ahead where it pays (with), always, and never "
         "(without); the last row "

@@ -1,5 +1,5 @@
-// Analysis of a stained tissue from JPEG tiles, as filters in copies: 1..N processors against one thread and oneTBB's
-// parallel_pipeline.
+// Analysis of a stained tissue from JPEG tiles, as filters in copies: 1..N processors against one thread, oneTBB's
+// parallel_pipeline and OpenMP.
 #include "apps/tissue/tissue.hpp"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 #include "apps/tissue/stages.hpp"
 #include "components/files/picture_file.hpp"
 #include "harness/processors.hpp"
-#include "peers/onetbb_pipeline.hpp"
 #include "peers/ours.hpp"
 #include "peers/photograph.hpp"
+#include "peers/pipeline.hpp"
 #include "peers/speed_up.hpp"
 
 namespace {
@@ -58,7 +58,6 @@ struct Bench {
     tissue::Analysis wanted, found;
 };
 
-#if defined(PENSTOCK_BENCH_TBB)
 struct Item {
     std::size_t number = 0;
     penstock::apps::Tile tile{};
@@ -72,7 +71,7 @@ struct Item {
     }
 };
 
-void by_onetbb(Bench& bench, std::size_t passes, std::vector<Item>& items) {
+void by(bench::Rival rival, Bench& bench, std::size_t passes, std::vector<Item>& items) {
     std::size_t next = 0;
     const tissue::Slide& slide = bench.slide;
     const bench::Pipeline<Item> pipeline{
@@ -100,9 +99,8 @@ void by_onetbb(Bench& bench, std::size_t passes, std::vector<Item>& items) {
             tissue::draw_tile(item.tile, item.small(), bench.found.overview);
             tissue::draw_class(item.tile, item.of_class, bench.found.overview);
         }};
-    bench::run_onetbb_pipeline(pipeline, items);
+    bench::run_by(rival, pipeline, items);
 }
-#endif
 
 bench::Filters filters(Bench& bench, std::size_t passes) {
     bench::Filters made;
@@ -116,16 +114,16 @@ bench::Filters filters(Bench& bench, std::size_t passes) {
     made.streamed = [&bench, passes](penstock::Machine& machine, int processors) {
         return bench.timed([&] { tissue::streamed(bench.slide, bench.found, machine, processors, passes); });
     };
-#if defined(PENSTOCK_BENCH_TBB)
     const auto items = std::make_shared<std::vector<Item>>(8);
-    made.onetbb = [&bench, passes, items] { return bench.timed([&] { by_onetbb(bench, passes, *items); }); };
-#endif
+    made.rival = [&bench, passes, items](bench::Rival rival) {
+        return bench.timed([&] { by(rival, bench, passes, *items); });
+    };
     return made;
 }
 
 /// From JPEG tiles, and from decoded ones. Gives the speed-up of the former.
-bench::SpeedUp compare(Bench& bench, const bench::Options& options, bench::Report& report) {
-    const std::string tiles = std::to_string(bench.slide.tiling().count()) + " tiles";
+bench::SpeedUp compare(Bench& bench, const std::string& size, const bench::Options& options, bench::Report& report) {
+    const std::string tiles = std::to_string(bench.slide.tiling().count()) + size + " tiles";
     const auto faster = bench::measure_speed_up(filters(bench, 1), tiles + ": ", options, report);
     bench.slide.decode();
     bench::measure_speed_up(filters(bench, 1), tiles + ", decoded: ", options, report);
@@ -198,14 +196,17 @@ void compare_published(const Picture& picture, const Tiling& tiling, const bench
 int main(int argc, char** argv) {
     const bench::About about{
         "tissue",
-        "tissue analysis from JPEG tiles, as filters: tiles a second on 1..N processors against one thread and oneTBB",
-        {"tissue/speedup-2", "tissue/over-onetbb", "tissue/automatic"}};
+        "tissue analysis from JPEG tiles, as filters: tiles a second on 1..N processors against one thread, oneTBB and "
+        "OpenMP",
+        {"tissue/speedup-2", "tissue/over-best", "tissue/over-best-small", "tissue/automatic"}};
     bench::Options options = bench::parse(argc, argv, about);
     if (!options.quick) options.plan.rounds = 21;
     bench::Report report{about, options};
     const Picture picture = input(512, 1024, report);
     Bench few{picture, {512, 1024, 128, 128}};
-    compare(few, options, report);
+    compare(few, "", options, report);
+    Bench small{picture, {512, 1024, 32, 32}};
+    const auto of_small = compare(small, " small", options, report);
     compare_published(picture, {512, 1024, 128, 128}, options, report);
     const std::size_t side = options.quick ? 1024 : 4096;
     const Picture large = input(side, side, report);
@@ -213,11 +214,12 @@ int main(int argc, char** argv) {
     if (!options.quick) options.plan.rounds = 11;
     compare_published(large, {side, side, 128, 128}, options, report);
     bench::judge_automatic("tissue", filters(many, 1), options, report);
-    const auto faster = compare(many, options, report);
+    const auto faster = compare(many, "", options, report);
     bench::judge_speed_up("tissue", faster, 1.8, report);
+    bench::judge_over_best("tissue/over-best-small", of_small, 1.15, report);
     report.note(
         "tiles of 128 x 128 pixels, each a JPEG picture, of a tissue mirrored to the size; decoding, making and ending "
-        "the graph included; decoded: without decoding");
+        "the graph included; small: tiles of 32 x 32; decoded: without decoding; the goals judge tiles in JPEG");
     report.note(
         "published, decoupled: CIELAB and the pattern of its luminance on the targets, one behind the other or "
         "scheduled apart; the caller does the rest; over one thread that does the same. right_behind: tiles whose "
