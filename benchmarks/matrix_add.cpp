@@ -1,6 +1,7 @@
 // Sum of two matrices of 1024 x 512 through streams, in buffers of a row and in large ones, against direct calls of the
 // kernel, oneTBB's parallel_pipeline and OpenMP.
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -188,39 +189,51 @@ void judge_automatic(Problem& problem, int most, bench::Options options, bench::
     report.goal("matrix-add/automatic", all, bench::Direction::at_most, 1.05);
 }
 
+// ---- against the rivals: many sums in a row, by copies of all filters ----
+
+constexpr std::size_t sums_of_rivals = 64;
+
 /// What a rival has under way: some rows of both matrices, and their sum.
 struct Item {
-    explicit Item(std::size_t at_once) : a(at_once * columns), b(a.size()), sum(a.size()) {}
-    view<float, 2> rows_of(std::vector<float>& memory) const {
-        return {memory.data(), {memory.size() / columns, columns}};
-    }
+    explicit Item(std::size_t at_once) : shape{at_once, columns}, a(at_once * columns), b(a.size()) {}
+    view<float, 2> left() { return {a.data(), shape}; }
+    view<float, 2> right() { return {b.data(), shape}; }
 
     std::size_t first = 0;
-    std::vector<float> a, b, sum;
+    std::array<std::size_t, 2> shape;
+    std::vector<float> a, b;
 };
 
-void by(bench::Rival rival, Problem& problem, std::size_t at_once, std::vector<Item>& items) {
+void by(bench::Rival rival, Problem& problem, bool in_place, std::vector<Item>& items) {
+    const auto shape = items[0].shape;
     std::size_t next = 0;
-    const bench::Pipeline<Item> pipeline{
-        [&](Item& item) {
-            if (next == in_a_row * rows) return false;
-            item.first = next % rows;
-            next += at_once;
-            return true;
-        },
+    const auto number = [&](Item& item) {
+        item.first = next % rows;
+        next += shape[0];
+        return next <= sums_of_rivals * rows;
+    };
+    const bench::Pipeline<Item> direct{
+        number,
         {[&](Item& item) {
-             addition::read_rows(problem.left(), item.first, item.rows_of(item.a));
-             addition::read_rows(problem.right(), item.first, item.rows_of(item.b));
-         },
-         [](Item& item) { penstock::kernels::add(item.rows_of(item.a), item.rows_of(item.b), item.rows_of(item.sum)); },
-         [&](Item& item) { addition::place_rows(item.rows_of(item.sum), item.first, problem.result()); }},
+            const auto part = [&](auto matrix) { return matrix.part({item.first, 0}, shape); };
+            penstock::kernels::add(part(problem.left()), part(problem.right()), part(problem.result()));
+        }},
         [](Item&) {}};
-    bench::run_by(rival, pipeline, items);
+    const bench::Pipeline<Item> through_buffers{
+        number,
+        {[&](Item& item) {
+             addition::read_rows(problem.left(), item.first, item.left());
+             addition::read_rows(problem.right(), item.first, item.right());
+         },
+         [](Item& item) { penstock::kernels::add(item.left(), item.right(), item.left()); },
+         [&](Item& item) { addition::place_rows(item.left(), item.first, problem.result()); }},
+        [](Item&) {}};
+    bench::run_by(rival, in_place ? direct : through_buffers, items);
 }
 
-/// Sums in a row, in buffers of so many rows, against the rivals; `ours`: 0 as many as the runtime thinks best.
-bench::SpeedUp compare_with_rivals(Problem& problem, std::size_t at_once, std::size_t ours,
-                                   const bench::Options& options, bench::Report& report) {
+/// In buffers of so many rows by every way; in place: without buffers.
+bench::SpeedUp compare_with_rivals(Problem& problem, std::size_t at_once, bool in_place, const bench::Options& options,
+                                   bench::Report& report) {
     const auto timed = [&problem](auto body) {
         std::ranges::fill(problem.sum, 0.0f);
         const auto start = bench::Clock::now();
@@ -230,34 +243,39 @@ bench::SpeedUp compare_with_rivals(Problem& problem, std::size_t at_once, std::s
         return nanoseconds;
     };
     bench::Filters filters;
-    filters.unit = "buffers";
-    filters.units = static_cast<double>(in_a_row * rows / at_once);
+    filters.unit = "pieces";
+    filters.units = static_cast<double>(sums_of_rivals * rows / at_once);
     filters.serial = [&, timed] {
         return timed([&] {
-            for (std::size_t pass = 0; pass < in_a_row; ++pass)
-                addition::copied(problem.left(), problem.right(), problem.result(), at_once);
+            for (std::size_t pass = 0; pass < sums_of_rivals; ++pass)
+                if (in_place) addition::serial(problem.left(), problem.right(), problem.result());
+                else addition::copied(problem.left(), problem.right(), problem.result(), at_once);
         });
     };
-    filters.streamed = [&, timed, ours](penstock::Machine& machine, int processors) {
+    filters.streamed = [&, timed, run = in_place ? addition::streamed_in_place : addition::streamed_by_copies](
+                           penstock::Machine& machine, int processors) {
         return timed([&] {
-            addition::streamed(problem.left(), problem.right(), problem.result(), ours, processors, machine, in_a_row);
+            run(problem.left(), problem.right(), problem.result(), at_once, processors, machine, sums_of_rivals);
         });
     };
     filters.rival = [&, timed, items = std::vector<Item>(8, Item{at_once})](bench::Rival rival) mutable {
-        return timed([&] { by(rival, problem, at_once, items); });
+        return timed([&] { by(rival, problem, in_place, items); });
     };
-    return bench::measure_speed_up(
-        filters, "rivals, " + std::to_string(at_once * columns * sizeof(float) / 1024) + " KiB: ", options, report);
+    const auto size = std::to_string(at_once * columns * sizeof(float) / 1024) + " KiB";
+    return bench::measure_speed_up(filters, size + (in_place ? " in place: " : " through buffers: "), options, report);
 }
 
 void judge_over_best(Problem& problem, bench::Options options, bench::Report& report) {
     options.plan.rounds = std::min(options.plan.rounds, 31);
-    // Of ours the size that the runtime chooses, of the rivals' each of these.
-    auto all = compare_with_rivals(problem, 8, 0, options, report);
-    for (const std::size_t at_once : {32, 128}) all.add(compare_with_rivals(problem, at_once, 0, options, report));
-    bench::judge_over_best("matrix-add/over-best", all, 1, report);
-    bench::judge_over_best("matrix-add/over-best-small", compare_with_rivals(problem, 2, 2, options, report), 1.15,
-                           report);
+    const auto both = [&](std::size_t at_once) {
+        auto measured = compare_with_rivals(problem, at_once, true, options, report);
+        measured.add(compare_with_rivals(problem, at_once, false, options, report));
+        return measured;
+    };
+    auto large = both(32);
+    large.add(both(128));
+    bench::judge_over_best("matrix-add/over-best", large, 1, report);
+    bench::judge_over_best("matrix-add/over-best-small", both(2), 1.15, report);
 }
 
 }  // namespace
@@ -283,8 +301,10 @@ int main(int argc, char** argv) {
     judge_automatic(problem, most, options, report);
     judge_over_best(problem, options, report);
     report.note(
-        "rivals: sums in a row through buffers by every way, in buffers of so many bytes (ours: of what the runtime "
-        "chooses, but for those of 4 KiB, which hold as many words as a tile of 32 x 32)");
+        "in place, through buffers: 64 sums in a row by filters that all have copies, in pieces of so many bytes of "
+        "each "
+        "matrix, against the rivals; the goals judge both, 64 and 256 KiB, and as small ones 4 KiB, which hold as many "
+        "words as a tile of 32 x 32");
     report.note(
         "prefetch: sums in a row on machines that fetch the next buffer ahead where it pays (with), always, and never "
         "(without); the last row "

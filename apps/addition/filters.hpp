@@ -123,4 +123,106 @@ struct PlaceRows {
     std::size_t count_ = 0;
 };
 
+// ---- where every filter but the first has copies ----
+
+struct Operands {
+    Source a, b;
+    view<float, 2> sum;
+    std::size_t at_once;
+
+    /// Rows of the buffer that begins with this one.
+    std::size_t count(std::size_t first) const { return std::min(at_once, a.extent(0) - first); }
+};
+
+/// The numbers of the first rows of all buffers.
+struct Numbers {
+    Output<std::uint64_t> first{"first"};
+
+    Numbers(std::size_t rows, std::size_t at_once, std::size_t passes)
+        : rows_{rows}, at_once_{at_once}, passes_{passes} {}
+    bool operator()() {
+        if (pass_ == passes_) return false;
+        auto buffer = first.make(1);
+        buffer.edit()[0] = next_;
+        first.write(std::move(buffer));
+        next_ += at_once_;
+        if (next_ >= rows_) next_ = 0, ++pass_;
+        return true;
+    }
+
+  private:
+    std::size_t rows_, at_once_, passes_, next_ = 0, pass_ = 0;
+};
+
+/// Rows of both matrices in one buffer, the second's below the first's. The tag `user[0]` is the number of the first.
+struct ReadBoth {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint64_t> first{"first"};
+    Output<float> rows{"rows"};
+
+    explicit ReadBoth(const Operands& of) : of_{of} {}
+    void operator()() {
+        const auto number = first.read();
+        const auto begin = static_cast<std::size_t>(number.span()[0]), count = of_.count(begin);
+        const std::array<std::size_t, 2> shape{count, of_.a.extent(1)};
+        auto buffer = rows.make(2 * count, shape[1]);
+        const auto both = buffer.edit_image();
+        read_rows(of_.a, begin, both.part({0, 0}, shape));
+        read_rows(of_.b, begin, both.part({count, 0}, shape));
+        buffer.edit_tags().user[0] = begin;
+        rows.write(std::move(buffer));
+    }
+
+  private:
+    Operands of_;
+};
+
+/// The upper half becomes the sum of both.
+struct AddHalves {
+    static constexpr bool may_be_copied = true;
+    Input<float> rows{"rows"};
+    Output<float> sum{"sum"};
+
+    void operator()() {
+        auto buffer = rows.read();
+        const auto both = buffer.edit_image();
+        const std::array<std::size_t, 2> shape{both.extent(0) / 2, both.extent(1)};
+        const auto to = both.part({0, 0}, shape);
+        kernels::add(to, both.part({shape[0], 0}, shape), to);
+        sum.write(std::move(buffer));
+    }
+};
+
+/// Puts the upper half where it belongs.
+struct PlaceHalf {
+    static constexpr bool may_be_copied = true;
+    Input<float> sum{"sum"};
+
+    explicit PlaceHalf(view<float, 2> to) : to_{to} {}
+    void operator()() {
+        const auto buffer = sum.read();
+        const auto both = buffer.image();
+        place_rows(both.part({0, 0}, {both.extent(0) / 2, both.extent(1)}), buffer.tags().user[0], to_);
+    }
+
+  private:
+    view<float, 2> to_;
+};
+
+struct AddInPlace {
+    static constexpr bool may_be_copied = true;
+    Input<std::uint64_t> first{"first"};
+
+    explicit AddInPlace(const Operands& of) : of_{of} {}
+    void operator()() {
+        const auto number = first.read();
+        const auto begin = static_cast<std::size_t>(number.span()[0]);
+        const auto rows = [&](auto matrix) { return matrix.part({begin, 0}, {of_.count(begin), matrix.extent(1)}); };
+        kernels::add(rows(of_.a), rows(of_.b), rows(of_.sum));
+    }
+
+  private:
+    Operands of_;
+};
+
 }  // namespace penstock::apps::addition

@@ -13,6 +13,12 @@
 namespace penstock::apps::addition {
 namespace {
 
+Operands operands(Source a, Source b, view<float, 2> sum, std::size_t rows) {
+    if (rows == 0)
+        throw UsageError("the sum of two matrices in buffers of no rows would never end: ask for one or more");
+    return {a, b, sum, rows};
+}
+
 constexpr const char* add_in_words = "The sum of two buffers, element by element.";
 
 }  // namespace
@@ -42,6 +48,29 @@ void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copi
     graph.connect(first.rows, add.a, {.policy = Policy::round_robin});
     graph.connect(second.rows, add.b, {.policy = Policy::round_robin});
     graph.connect(add.sum, place.rows);
+    run_noted(graph, machine);
+}
+
+void streamed_by_copies(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
+                        std::size_t passes) {
+    const auto of = operands(a, b, sum, rows);
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, sum.extent(0), rows, passes);
+    auto& read = graph.add<ReadBoth>("read", {.copies = copies}, of);
+    auto& add = graph.add<AddHalves>("add", {.copies = copies});
+    auto& place = graph.add<PlaceHalf>("place", {.copies = copies}, sum);
+    graph.connect(numbers.first, read.first);
+    graph.connect(read.rows, add.rows);
+    graph.connect(add.sum, place.sum);
+    run_noted(graph, machine);
+}
+
+void streamed_in_place(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
+                       std::size_t passes) {
+    Graph graph;
+    auto& numbers = graph.add<Numbers>("numbers", {}, sum.extent(0), rows, passes);
+    auto& add = graph.add<AddInPlace>("add", {.copies = copies}, operands(a, b, sum, rows));
+    graph.connect(numbers.first, add.first);
     run_noted(graph, machine);
 }
 

@@ -18,6 +18,16 @@ namespace penstock::apps::addition {
 void streamed(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
               std::size_t passes = 1);
 
+/// The same without a filter that works alone: one numbers the buffers, copies of a second read the rows of both
+/// matrices into one buffer, copies of a third add them, and copies of a fourth put the sums into the result. Throws
+/// UsageError for buffers of no rows.
+void streamed_by_copies(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
+                        std::size_t passes = 1);
+
+/// The same without buffers for the rows: copies of one filter add them where they lie.
+void streamed_in_place(Source a, Source b, view<float, 2> sum, std::size_t rows, int copies, Machine& machine,
+                       std::size_t passes = 1);
+
 /// The filters by name, for the graph written down (addition.xml): with files at its ends, or with the program's
 /// memory.
 void add_components(Components& components);

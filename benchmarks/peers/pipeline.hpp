@@ -1,5 +1,5 @@
-// The programs that streams are compared with: a source, stages that may run for several items at once, and a sink, with
-// their own buffers used again, by oneTBB's parallel_pipeline and by OpenMP's threads.
+// The programs that streams are compared with: a source, stages that may run for several items at once, and a sink,
+// with their own buffers used again, by oneTBB's parallel_pipeline and by OpenMP's threads.
 #pragma once
 
 #include <algorithm>

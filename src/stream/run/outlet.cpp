@@ -258,10 +258,8 @@ Outlet::Choice Outlet::to_soonest(Branch& branch, const Block& block) {
         Link* const link = branch.links[at];
         if (link->sink->reads_no_more()) continue;
         link->refresh();
-        const auto doing = link->sink->doing.load(std::memory_order_relaxed);
-        const bool fires = doing == Doing::firing || doing == Doing::waits_for_tasks;
         const auto cost = static_cast<double>(link->sink->cost.load(std::memory_order_relaxed));
-        const auto before = static_cast<double>(link->outstanding()) + (fires ? 0.5 : 0);
+        const auto before = static_cast<double>(link->outstanding()) + (link->sink->fires() ? 0.5 : 0);
         if (cost == 0 && before != 0) continue;
         const double end = (before + 1) * cost;
         if (best == nullptr || end < best_end) best = link, best_at = at, best_end = end;
@@ -272,9 +270,9 @@ Outlet::Choice Outlet::to_soonest(Branch& branch, const Block& block) {
     return choice;
 }
 
-/// The sink with the fewest buffers before it. Of equals: of copies, the one of the same number, whose memory is warm
-/// where this one's is; else the one whose turn it is.
-/// One that has ended is always free, and is left to its rest while there are others.
+/// The sink with the fewest buffers before it, and in it. Of equals: of copies, the one of the same number, whose
+/// memory is warm where this one's is; else the one whose turn it is. One that has ended is always free, and is left to
+/// its rest while there are others.
 Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     const auto sinks = static_cast<std::uint32_t>(branch.links.size());
     if (station->several_copies) branch.turn = static_cast<std::uint32_t>(station->copy());
@@ -283,6 +281,7 @@ Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     std::uint32_t reader_at = 0;
     Link* best = nullptr;
     std::uint32_t best_at = 0;
+    std::uint64_t fewest = 0;
     for (std::uint32_t i = 0; i < sinks; ++i) {
         const auto at = (branch.turn + i) % sinks;
         Link* const link = branch.links[at];
@@ -290,8 +289,11 @@ Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
         if (reader == nullptr) reader = link, reader_at = at;
         if (link->outstanding() != 0) link->refresh();
         if (!link->has_room(block.bytes)) continue;
-        if (best == nullptr || link->outstanding() < best->outstanding()) best = link, best_at = at;
-        if (best->outstanding() == 0) break;
+        // What it fires with is no longer before it. But then another thread has it, and this one, which would go on
+        // with the buffer, could not.
+        const auto before = 2 * link->outstanding() + (link->sink->fires() ? 1 : 0);
+        if (best == nullptr || before < fewest) best = link, best_at = at, fewest = before;
+        if (fewest == 0) break;
     }
     if (best != nullptr) return {Choice::Fate::send, best, best_at + 1};
     if (reader == nullptr) return by_link(*branch.links[branch.turn], block);

@@ -46,7 +46,7 @@ class Wiring {
 
   private:
     void build_loops(const Adjacency& adjacency);
-    Link* only_sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const;
+    Link* sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const;
 
     RunCore& run_;
     std::size_t local_store_bytes_;

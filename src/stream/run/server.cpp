@@ -149,14 +149,18 @@ void Server::run_one(Station& station) {
         bool moved = false;
         station.ran_on = target_;
         if (station.timed() && station.ready_at != 0) station.note_ready();
+        const auto fired = station.firings.load(std::memory_order_relaxed);
         do {
             station.accept_box();
             moved = station.moving;
             more = !moved && station.work(station.burst());
-        } while (!more && !moved && !station.rest());
+            if (more || moved || station.rest()) break;
+            // What came during a long firing is no reason to stay: something deeper may be ready.
+            more = station.timed() && station.firings.load(std::memory_order_relaxed) != fired;
+        } while (!more);
         if (moved) run_.move_on(station, true);
         else if (more && station.is_source()) go_on_with(station);
-        else if (more && station.is_long()) run_.put_ready(station);  // see server.hpp
+        else if (more && station.timed()) run_.put_ready(station);  // see server.hpp
         else if (more) keep_behind(station);
     }
     share_fresh();

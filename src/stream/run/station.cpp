@@ -87,7 +87,8 @@ bool Station::work(int most) {
         if (!step()) return false;
         if (Server::current != nullptr) Server::current->run_handed_over();
     }
-    return true;
+    // Else it would be made ready for others, to find that there is nothing to do: its lines would cross for that.
+    return source_ || inputs_ready() || step();
 }
 
 /// What is to be done next. False when that is nothing, or the end.
@@ -340,7 +341,6 @@ void Station::note_cost(std::uint64_t ticks) noexcept {
 
 void Station::note_length(double nanoseconds) noexcept {
     timed_ = nanoseconds >= 1'000;
-    long_ = nanoseconds >= 10'000;
     if (!timed_) since_ = 0;
 }
 

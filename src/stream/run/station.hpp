@@ -182,10 +182,9 @@ class alignas(64) Station {
     bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
     bool undisturbed_ = false;    ///< it did so when it got a buffer by hand, and nothing else has come since
     bool over_ = false;           ///< the filter said that it has ended
-    bool timed_ = false;          ///< its firings are long enough for two looks at the clock
-    bool long_ = false;           ///< and for a turn behind all others
-    bool holds_back_ = false;     ///< one of its outputs may hold something back, or have to be closed
-    bool special_ = false;        ///< more than calling the filter belongs to a firing (look_special)
+    bool timed_ = false;       ///< its firings last a microsecond: two looks at the clock, and turns behind all others
+    bool holds_back_ = false;  ///< one of its outputs may hold something back, or have to be closed
+    bool special_ = false;     ///< more than calling the filter belongs to a firing (look_special)
     bool source_ = false;
     bool started_ = false;
     bool finished_ = false;  ///< finish() has been called
@@ -295,8 +294,6 @@ class alignas(64) Station {
         return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
     }
     bool timed() const noexcept { return timed_; }
-    /// Is a firing so long that what it has in the cache is worth less than an even share? For whoever runs it.
-    bool is_long() const noexcept { return long_; }
     /// Are its firings long, or is it unknown how long they are? For whoever runs it.
     bool may_last() const noexcept { return timed_ || sampled.load(std::memory_order_relaxed) == 0; }
     void note_ready();
@@ -306,6 +303,11 @@ class alignas(64) Station {
     void end_source() noexcept { over_ = over_ || source_; }
     /// Has nothing of what was sent to it still to be handled? For reports.
     bool ended() const noexcept { return doing.load(std::memory_order_acquire) == Doing::ended; }
+    /// Is it in the middle of a firing? Any thread.
+    bool fires() const noexcept {
+        const auto now = doing.load(std::memory_order_relaxed);
+        return now == Doing::firing || now == Doing::waits_for_tasks;
+    }
     /// Any thread: is one of the two on its way?
     bool awaited() const noexcept {
         return visited.load(std::memory_order_acquire) || waking.load(std::memory_order_acquire);

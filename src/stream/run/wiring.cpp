@@ -81,16 +81,23 @@ static Link* only_sink(const Outlet& outlet) {
     return link->loop == nullptr && !link->to->ordered ? link : nullptr;
 }
 
-/// The one link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
-Link* Wiring::only_sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const {
-    if (outlet.branches.size() != 1 || outlet.branches[0].links.size() != 1 || outlet.order_matters) return nullptr;
-    Link* const link = outlet.branches[0].links[0];
-    const Station& sink = *link->to->station;
+/// The link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
+/// Of as many copies as there are of the writer, it is that to the one of the same number, which is as free as its
+/// writer: one writer alone would keep all that it writes to itself.
+Link* Wiring::sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const {
+    if (outlet.branches.size() != 1 || outlet.branches[0].links.empty() || outlet.order_matters) return nullptr;
+    const Branch& branch = outlet.branches[0];
     const Station& source = *outlet.station;
+    const bool in_pairs = branch.links.size() > 1;
+    if (in_pairs && (branch.policy != Policy::demand_driven || branch.unequal ||
+                     branch.links.size() != crews.at(source.filter_id()).size()))
+        return nullptr;
+    Link* const link = branch.links[in_pairs ? static_cast<std::size_t>(source.copy()) % branch.links.size() : 0];
+    const Station& sink = *link->to->station;
     const bool anywhere = source.home() == nullptr && sink.home() == nullptr && !source.external && !sink.external &&
                           run_.backend().abilities.fuse;
-    if (!(link->local || anywhere) || link->loop != nullptr || link->to->ordered || sink.inlets.size() != 1 ||
-        link->to->port->options().at_least != 1)
+    if (!((link->local && !in_pairs) || anywhere) || link->loop != nullptr || link->to->ordered ||
+        sink.inlets.size() != 1 || link->to->port->options().at_least != 1)
         return nullptr;
     if (outlet.station->has_bounded_pools() || sink.has_bounded_pools()) return nullptr;
     const auto streams = adjacency.out_of(source.filter_id());
@@ -127,7 +134,7 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
             else branch.turn %= static_cast<std::uint32_t>(branch.links.size());
             outlet->branches.push_back(std::move(branch));
         }
-        outlet->fused = only_sink_to_fuse(adjacency, *outlet);
+        outlet->fused = sink_to_fuse(adjacency, *outlet);
         outlet->near = only_sink(*outlet);
         station.fuses = station.fuses || outlet->fused != nullptr;
     }

@@ -7,6 +7,7 @@
 
 #include "apps/addition/streams.hpp"
 #include "apps/random.hpp"
+#include "penstock/error.hpp"
 #include "penstock/machine.hpp"
 
 namespace {
@@ -58,10 +59,25 @@ TEST_P(AdditionShapes, every_way_gives_the_exact_sums) {
             EXPECT_EQ(by_streams, expected) << rows_a_buffer << " rows a buffer, " << copies << " copies";
         }
         if (rows_a_buffer == 0) continue;  // of streams: the runtime's choice
+        for (const int copies : {1, 3}) {
+            std::vector<float> by_copies(n), in_place(n);
+            addition::streamed_by_copies(left, right, matrix(by_copies), rows_a_buffer, copies, machine, 1 + rows % 3);
+            EXPECT_EQ(by_copies, expected) << rows_a_buffer << " rows a buffer, " << copies << " copies";
+            addition::streamed_in_place(left, right, matrix(in_place), rows_a_buffer, copies, machine, 1 + rows % 3);
+            EXPECT_EQ(in_place, expected) << rows_a_buffer << " rows a buffer, " << copies << " copies";
+        }
         std::vector<float> by_buffers(n);
         addition::copied(left, right, matrix(by_buffers), rows_a_buffer);
         EXPECT_EQ(by_buffers, expected) << rows_a_buffer << " rows a buffer";
     }
+}
+
+TEST(Addition, refuses_buffers_of_no_rows_where_it_is_asked_for_a_number) {
+    Machine machine{{.targets = 0}};
+    std::vector<float> values(4);
+    const view<float, 2> matrix{values.data(), {2, 2}};
+    EXPECT_THROW(addition::streamed_by_copies(matrix, matrix, matrix, 0, 1, machine), penstock::UsageError);
+    EXPECT_THROW(addition::streamed_in_place(matrix, matrix, matrix, 0, 1, machine), penstock::UsageError);
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, AdditionShapes,

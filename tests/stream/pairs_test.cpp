@@ -1,0 +1,200 @@
+// Copies that write to as many copies: each goes on with the one of its own number, and a copy that is in the middle of
+// a firing gets nothing while another is free.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "penstock/edit.hpp"
+#include "penstock/graph.hpp"
+#include "penstock/machine.hpp"
+#include "penstock/run.hpp"
+
+using namespace penstock;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int count = 2'000;
+
+void take(std::chrono::microseconds time) {
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+}
+
+struct Source {
+    Output<int> out{"out"};
+    int left = count;
+    bool operator()() {
+        auto buffer = out.make(1);
+        buffer.edit()[0] = --left;
+        out.write(std::move(buffer));
+        return left != 0;
+    }
+};
+
+struct Stage {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    std::chrono::microseconds lasts;
+    explicit Stage(std::chrono::microseconds time) : lasts(time) {}
+    void operator()() {
+        auto buffer = in.read();
+        take(lasts);
+        buffer.edit()[0] += 1;
+        out.write(std::move(buffer));
+    }
+};
+
+struct Sum {
+    Input<int> in{"in"};
+    long* sum;
+    explicit Sum(long* to) : sum(to) {}
+    void operator()() { *sum += in.read().span()[0]; }
+};
+
+struct Ran {
+    long sum = 0;
+    std::uint64_t buffers = 0, right_behind = 0;  ///< between the two stages
+};
+
+/// Two stages, each in so many copies.
+Ran run(int targets, int copies, std::chrono::microseconds lasts) {
+    Ran ran;
+    Machine machine{{.targets = targets}};
+    Graph graph;
+    auto& source = graph.add<Source>("source");
+    auto& first = graph.add<Stage>("first", {.copies = copies}, lasts);
+    auto& second = graph.add<Stage>("second", {.copies = copies}, lasts);
+    auto& sum = graph.add<Sum>("sum", {}, &ran.sum);
+    graph.connect(source.out, first.in);
+    graph.connect(first.out, second.in);
+    graph.connect(second.out, sum.in);
+    auto running = graph.start(machine);
+    running.finish();
+    for (const auto& stream : running.statistics().streams)
+        if (stream.from == "first.out") ran.buffers = stream.buffers, ran.right_behind = stream.right_behind;
+    return ran;
+}
+
+constexpr long whole_sum = static_cast<long>(count) * (count - 1) / 2 + 2L * count;
+
+TEST(Pairs, of_copies_with_short_firings_fire_one_behind_the_other) {
+    const Ran ran = run(0, 3, 0us);
+    EXPECT_EQ(ran.sum, whole_sum);
+    EXPECT_EQ(ran.buffers, static_cast<std::uint64_t>(count));
+    EXPECT_EQ(ran.right_behind, ran.buffers);
+}
+
+TEST(Pairs, of_copies_with_long_firings_leave_them_to_whoever_is_free) {
+    const Ran ran = run(1, 2, 5us);
+    EXPECT_EQ(ran.sum, whole_sum);
+    EXPECT_LT(ran.right_behind, ran.buffers / 2) << "only before it is known how long they are";
+}
+
+TEST(Pairs, keep_every_buffer_on_several_threads) {
+    for (const int targets : {1, 2, 3})
+        for (const int copies : {2, 3, 5})
+            EXPECT_EQ(run(targets, copies, 1us).sum, whole_sum) << targets << ' ' << copies;
+}
+
+struct Endless {
+    Output<int> out{"out"};
+    const std::atomic<bool>* over;
+    long* sent;
+    Endless(const std::atomic<bool>* when, long* number) : over(when), sent(number) {}
+    bool operator()() {
+        out.write(out.make(1));
+        ++*sent;
+        return !over->load();
+    }
+};
+
+struct Count {
+    Input<int> in{"in"};
+    long* number;
+    explicit Count(long* to) : number(to) {}
+    void operator()() {
+        (void)in.read();
+        ++*number;
+    }
+};
+
+/// Edits that change the number of either's copies while buffers pass.
+TEST(Pairs, that_come_and_go_lose_nothing) {
+    std::atomic<bool> over{false};
+    long sent = 0, received = 0;
+    Machine machine{{.targets = 2}};
+    Graph graph;
+    auto& source = graph.add<Endless>("source", {}, &over, &sent);
+    auto& first = graph.add<Stage>("first", {.copies = 2}, 0us);
+    auto& second = graph.add<Stage>("second", {.copies = 2}, 0us);
+    auto& last = graph.add<Count>("count", {}, &received);
+    graph.connect(source.out, first.in);
+    graph.connect(first.out, second.in);
+    graph.connect(second.out, last.in);
+    auto running = graph.start(machine);
+    for (const int copies : {1, 3, 2, 1, 2, 4})
+        for (const char* const name : {"first", "second"}) running.edit([&](Edit& edit) { edit.copies(name, copies); });
+    over = true;
+    running.finish();
+    EXPECT_EQ(received, sent);
+}
+
+// ---- a copy in the middle of a firing ----
+
+struct Three {
+    Output<int> out{"out"};
+    std::atomic<int>* handled;
+    int sent = 0;
+    explicit Three(std::atomic<int>* of) : handled(of) {}
+    bool operator()() {
+        if (sent == 2) {  // the other copy has handled the second one, and is done with its firing
+            for (int i = 0; i < 1'000 && handled->load() == 0; ++i) std::this_thread::sleep_for(1ms);
+            std::this_thread::sleep_for(5ms);
+        }
+        auto buffer = out.make(1);
+        buffer.edit()[0] = sent;
+        out.write(std::move(buffer));
+        return ++sent != 3;
+    }
+};
+
+struct Stuck {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    std::atomic<int>* handled;
+    std::atomic<bool>* passed;
+    Stuck(std::atomic<int>* of, std::atomic<bool>* by) : handled(of), passed(by) {}
+    void operator()() {
+        if (in.read().span()[0] != 0) {
+            handled->fetch_add(1);
+            return;
+        }
+        for (int i = 0; i < 200 && handled->load() < 2; ++i) std::this_thread::sleep_for(1ms);
+        passed->store(handled->load() == 2);
+    }
+};
+
+TEST(Pairs, a_copy_that_fires_gets_nothing_while_another_is_free) {
+    bool passed = false;
+    for (int trial = 0; trial < 10 && !passed; ++trial) {  // on a busy machine the free copy may not be done yet
+        std::atomic<int> handled{0};
+        std::atomic<bool> by{false};
+        Machine machine{{.targets = 2}};
+        Graph graph;
+        auto& three = graph.add<Three>("three", {}, &handled);
+        auto& stuck = graph.add<Stuck>("stuck", {.copies = 2}, &handled, &by);
+        graph.connect(three.out, stuck.in);
+        auto running = graph.start(machine);
+        running.finish();
+        passed = by.load();
+    }
+    EXPECT_TRUE(passed);
+}
+
+}  // namespace
