@@ -81,6 +81,27 @@ TEST(MachineTrace, counts_every_byte_that_was_staged_once) {
     EXPECT_EQ(sums_of(machine.snapshot() - before).staged, 300 * 2 * 16 * sizeof(int));
 }
 
+TEST(MachineTrace, goes_on_with_its_samples_behind_lone_tasks_that_run_others_while_they_wait) {
+    Machine machine(with_targets(1));
+    constexpr int rounds = 1024;
+    const auto two_inside = [](Machine* inner) {
+        inner->call([] {}).wait();
+        inner->call([] {}).wait();
+    };
+    for (int i = 0; i < rounds; ++i) machine.on(0).call(two_inside, &machine).wait();
+    machine.finish();
+    std::uint64_t tasks = 0, sampled = 0;
+    const auto snapshot = machine.snapshot();
+    for (const auto& [key, entry] : snapshot.tracks())
+        if (const auto* const target = std::get_if<trace::TargetTotals>(&entry.totals)) {
+            tasks += target->tasks;
+            sampled += target->sampled_tasks;
+        }
+    EXPECT_EQ(tasks, 3u * rounds);
+    EXPECT_GE(sampled, tasks / trace::tasks_a_sample);
+    EXPECT_LE(sampled, tasks / trace::tasks_a_sample + 1);
+}
+
 TEST(MachineTrace, has_a_timeline_with_every_task_under_its_name) {
     Machine machine(with_targets(1));
     std::vector<int> x(16);

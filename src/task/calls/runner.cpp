@@ -100,6 +100,44 @@ void Runner::run_front(Ring& lane, Consumer<TaskPayload>& consumer, TaskPayload&
     penstock::wake_at(lane.owner_bell());
 }
 
+// Somebody waits for just this task. So what need not come before its completion comes behind it, and what Inside would
+// save for a task around it is left out: there is none, and outside tasks a target issues nothing.
+bool Runner::run_lone(Ring& lane, Consumer<TaskPayload>& consumer, TaskRecord& record) noexcept {
+    const bool alone = (record.sequence.load(std::memory_order_relaxed) & 1) != 0;
+    if (!alone || until_sample_ == 1 || lane.cancels() || core_.board().timeline.load(std::memory_order_relaxed) != 0)
+        [[unlikely]]
+        return false;
+    TaskPayload& payload = record.payload;
+    const std::uint32_t notice = payload.flags >> TaskPayload::notice_shift;
+    const Entry& entry = entry_of(payload.entry);
+    const Running task{&lane, consumer.next(), nullptr, nullptr};
+    const auto outer = self_.enter_task(core_.standing_options());
+    --until_sample_;  // of this one: tasks that it runs while it waits may begin to count anew
+    depth_ = 1;
+    innermost_ = &task;
+    running_.store(payload.entry, std::memory_order_relaxed);
+    try {
+        entry.run(
+            {payload.line, lane.extensions()[consumer.position()].bytes, (payload.flags & TaskPayload::boxed) != 0},
+            store_);
+    } catch (...) {
+        keep_failure(lane, entry, task.number);
+    }
+    self_.leave_scope();
+    if (lane.cancels()) [[unlikely]]
+        lane.take_cancellation(task.number);  // asked for too late
+    counters_.tasks.add_release();
+    consumer.complete();
+    innermost_ = nullptr;
+    depth_ = 0;
+    running_.store(0, std::memory_order_relaxed);
+    self_.leave_task(outer);
+    if (notice != 0) [[unlikely]]
+        notify(lane, notice);
+    penstock::wake_at(lane.owner_bell());
+    return true;
+}
+
 std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
     const auto targets = static_cast<std::uint32_t>(self_.target_count());
     return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);

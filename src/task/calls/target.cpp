@@ -43,6 +43,93 @@ void Target::add_lane(Ring& ring, Initiation initiation) noexcept {
     lane_count_.store(count + 1, std::memory_order_release);
 }
 
+namespace {
+
+/// Asks for the arguments of the tasks behind the front of a lane.
+class LaneAhead final : public FetchAhead {
+  public:
+    LaneAhead(Runner& runner, Ring& lane, Consumer<TaskPayload>& consumer, std::uint64_t& fetched) noexcept
+        : runner_(runner), lane_(lane), consumer_(consumer), fetched_(fetched) {}
+    void fetch_ahead() noexcept override {
+        const auto next = consumer_.next();
+        for (fetched_ = std::max(fetched_, next); fetched_ < next + runner_.ahead(); ++fetched_) {
+            const auto* const behind = consumer_.behind(static_cast<std::uint32_t>(fetched_ + 1 - next));
+            if (behind == nullptr) break;
+            runner_.prefetch(behind->payload, &lane_.extensions()[behind - lane_.slots()]);
+        }
+    }
+
+  private:
+    Runner& runner_;
+    Ring& lane_;
+    Consumer<TaskPayload>& consumer_;
+    std::uint64_t& fetched_;
+};
+
+}  // namespace
+
+/// Of the lane's tasks, `record` first, a share.
+void Target::serve_lane(LaneInbox& inbox, TaskRecord* record) noexcept {
+    auto& [consumer, lane, fetched] = inbox;
+    for (int turn = 0; turn < lane_share && record != nullptr; ++turn, record = consumer.front()) {
+        while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {
+        }
+        begin_work();
+        if (runner_->run_lone(*lane, consumer, *record)) continue;
+        LaneAhead ahead(*runner_, *lane, consumer, fetched);
+        runner_->fetch_behind(record->payload, ahead);
+        runner_->run_front(*lane, consumer, record->payload);
+        runner_->forget_behind();
+    }
+}
+
+/// Inline, as is serve_postings(): what lies between a record's arrival and its task makes a lone call slower.
+[[gnu::always_inline]] inline bool Target::serve_lanes() noexcept {
+    bool served = false;
+    const auto count = lane_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        TaskRecord* const record = lanes_[i].consumer.front();
+        if (record == nullptr) continue;
+        serve_lane(lanes_[i], record);
+        served = true;
+    }
+    return served;
+}
+
+namespace {
+
+void fetch(const Posting& posting) noexcept {
+    prefetch_read(posting.second);
+    prefetch_read(static_cast<const std::byte*>(posting.second) + 64);
+}
+
+}  // namespace
+
+/// Of one sender, `record` first, a share.
+void Target::serve_sender(Consumer<Posting>& consumer, const Record<Posting>* record) noexcept {
+    for (int turn = 0; turn < lane_share && record != nullptr; ++turn, record = consumer.front()) {
+        const Posting posting = record->payload;
+        fetch(posting);
+        const auto* const behind = consumer.behind();
+        if (behind != nullptr) fetch(behind->payload);
+        consumer.complete();
+        begin_work();
+        runner_->run_posted(posting, behind == nullptr);
+    }
+}
+
+[[gnu::always_inline]] inline bool Target::serve_postings() noexcept {
+    bool served = false;
+    const auto count = posting_count_.load(std::memory_order_acquire);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const auto* const record = postings_[i].front();
+        if (record == nullptr) continue;
+        serve_sender(postings_[i], record);
+        served = true;
+    }
+    return served;
+}
+
 void Target::serve() {
     name_this_thread("penstock/" + std::to_string(index_));
     if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
@@ -82,82 +169,6 @@ void Target::serve() {
         idle();
         misses = 0;
     }
-}
-
-namespace {
-
-/// Asks for the arguments of the tasks behind the front of a lane.
-class LaneAhead final : public FetchAhead {
-  public:
-    LaneAhead(Runner& runner, Ring& lane, Consumer<TaskPayload>& consumer, std::uint64_t& fetched) noexcept
-        : runner_(runner), lane_(lane), consumer_(consumer), fetched_(fetched) {}
-    void fetch_ahead() noexcept override {
-        const auto next = consumer_.next();
-        for (fetched_ = std::max(fetched_, next); fetched_ < next + runner_.ahead(); ++fetched_) {
-            const auto* const behind = consumer_.behind(static_cast<std::uint32_t>(fetched_ + 1 - next));
-            if (behind == nullptr) break;
-            runner_.prefetch(behind->payload, &lane_.extensions()[behind - lane_.slots()]);
-        }
-    }
-
-  private:
-    Runner& runner_;
-    Ring& lane_;
-    Consumer<TaskPayload>& consumer_;
-    std::uint64_t& fetched_;
-};
-
-}  // namespace
-
-bool Target::serve_lanes() noexcept {
-    bool served = false;
-    const auto count = lane_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        auto& [consumer, lane, fetched] = lanes_[i];
-        for (int turn = 0; turn < lane_share; ++turn) {
-            TaskRecord* const record = consumer.front();
-            if (record == nullptr) break;
-            while (core_.board().urgent.load(std::memory_order_relaxed) != 0 && claim_urgent()) [[unlikely]] {
-            }
-            begin_work();
-            LaneAhead ahead(*runner_, *lane, consumer, fetched);
-            runner_->fetch_behind(record->payload, ahead);
-            runner_->run_front(*lane, consumer, record->payload);
-            runner_->forget_behind();
-            served = true;
-        }
-    }
-    return served;
-}
-
-namespace {
-
-void fetch(const Posting& posting) noexcept {
-    prefetch_read(posting.second);
-    prefetch_read(static_cast<const std::byte*>(posting.second) + 64);
-}
-
-}  // namespace
-
-bool Target::serve_postings() noexcept {
-    bool served = false;
-    const auto count = posting_count_.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        auto& consumer = postings_[i];
-        for (int turn = 0; turn < lane_share; ++turn) {
-            const auto* const record = consumer.front();
-            if (record == nullptr) break;
-            const Posting posting = record->payload;
-            fetch(posting);
-            const auto* const behind = consumer.behind();
-            if (behind != nullptr) fetch(behind->payload);
-            consumer.complete();
-            begin_work();
-            runner_->run_posted(posting, behind == nullptr);
-            served = true;
-        }
-    }
-    return served;
 }
 
 PostingLane* Target::make_posting_lane(int receiver) noexcept {

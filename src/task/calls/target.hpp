@@ -77,7 +77,9 @@ class Target {
 
     void serve();
     bool serve_lanes() noexcept;
+    void serve_lane(LaneInbox& inbox, TaskRecord* record) noexcept;
     bool serve_postings() noexcept;
+    void serve_sender(Consumer<Posting>& consumer, const Record<Posting>* record) noexcept;
     PostingLane* make_posting_lane(int to) noexcept;
     bool claim_from_deques() noexcept;
     bool claim_urgent() noexcept;
