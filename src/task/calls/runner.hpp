@@ -6,7 +6,7 @@
 // local store when its own turn comes, behind the WRITE-BACK of the one before: all of this is one thread's, in program
 // order, so that a task in a lane reads what the one before has written), READY, ACTIVE, WRITE-BACK (staged results are
 // copied out), COMPLETE (the completion is published). FETCH and WRITE-BACK are in the entry's trampoline
-// (landing.hpp); COMPLETE is run_front's and run_claimed's, and with run() the caller's.
+// (landing.hpp); COMPLETE is run_front's, run_lone's and run_claimed's, and with run() the caller's.
 #pragma once
 
 #include <algorithm>
