@@ -21,6 +21,8 @@ def prefetch_tables(figures: Figures) -> list[Table]:
         GAIN: "times faster with",
         "always": "times faster if always",
         "always_four": "times faster if always, 4 in flight",
+        "first_cache": "a loop by hand: first cache",
+        "second_cache": "second cache",
         "of_by_hand": "of what a loop by hand gains",
         "over_onetbb": "times faster than oneTBB",
         "noise": "A/A",
@@ -40,16 +42,16 @@ def prefetch_pictures(figures: Figures) -> list[Picture]:
 
 def prefetch_shows(figures: Figures) -> str:
     rows = figures.select(PREFETCH_RUN, CASE)
-    strided = [each for each in rows if " x " in each[0][1]]
-    whole = min((each for each in rows if " x " not in each[0][1]), key=lambda each: each[1]["always"])
-    best, worst = (choose(strided, key=lambda each: each[1]["gain"]) for choose in (max, min))
+    whole = min((each for each in rows if each[1].get("always") is not None), key=lambda each: each[1]["always"])
+    best, worst = (choose(rows, key=lambda each: each[1]["gain"]) for choose in (max, min))
+    least = min((each for each in rows if each[1].get("of_by_hand") is not None), key=lambda each: each[1]["of_by_hand"], default=None)
 
-    four = [row["always_four"] / row["always"] for _, row in strided if row.get("always_four") is not None]
-    more = f" Four jobs in flight instead of two are {shown(min(four))} to {shown(max(four))} times as fast there." if four else ""
+    four = [row["always_four"] / row["always"] for _, row in rows if row.get("always_four") is not None]
+    more = f" Four jobs in flight instead of two are {shown(min(four))} to {shown(max(four))} times as fast." if four else ""
+    hand = f" Of what a loop gains that fetches by hand it has least with {least[0][1]}: {shown(least[1]['of_by_hand'])}." if least else ""
     return (
-        f"Of tiles in rows that lie apart it gains most with {best[0][1]}: {cell(best[1], GAIN)} times, and least with {worst[0][1]}: "
-        f"{cell(worst[1], GAIN)}. Tiles in one piece are left to the processor by rule: to fetch them always would make {whole[0][1]}, "
-        f"{shown(whole[1]['always'])} times as fast.{more}"
+        f"It gains most with {best[0][1]}: {cell(best[1], GAIN)} times, and least with {worst[0][1]}: {cell(worst[1], GAIN)}. "
+        f"To fetch always would make {whole[0][1]}, {shown(whole[1]['always'])} times as fast.{more}{hand}"
     )
 
 

@@ -13,6 +13,7 @@
 //   issue a graph of tasks once and run it many times           recording.hpp
 //   send several calls as one task                              chain.hpp
 //   keep data on each target                                    resident.hpp
+//   fetch for the next task between the parts of a body         fetch_ahead.hpp
 //   share a loop among targets                                  for_each.hpp
 //   make one call several, each on a part of the arguments      split.hpp
 //   run tasks in processes of their own that may crash          isolation.hpp
@@ -95,6 +96,7 @@
 #include "penstock/described_filter.hpp"
 #include "penstock/edit.hpp"
 #include "penstock/error.hpp"
+#include "penstock/fetch_ahead.hpp"
 #include "penstock/filter.hpp"
 #include "penstock/flag.hpp"
 #include "penstock/for_each.hpp"

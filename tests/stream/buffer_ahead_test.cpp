@@ -58,7 +58,7 @@ struct Add {
 TEST(BufferAhead, both_ways_are_timed_for_long_buffers_and_the_decision_holds_for_a_while) {
     BufferAhead ahead(Prefetch::measured);
     EXPECT_EQ(firings_until_timing_is(ahead, true), 1);
-    const int decision = 2 * static_cast<int>(penstock::TwoWays::samples * BufferAhead::window);
+    const int decision = 2 * static_cast<int>(penstock::BestWay<2>::samples * BufferAhead::window);
     EXPECT_EQ(firings_until_timing_is(ahead, false), decision);
     EXPECT_EQ(firings_until_timing_is(ahead, true), static_cast<int>(BufferAhead::hold) + 1)
         << "then the question is asked again";

@@ -10,7 +10,7 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
 #include "penstock/options.hpp"
-#include "task/calls/two_ways.hpp"
+#include "task/calls/best_way.hpp"
 
 namespace penstock::streaming {
 
@@ -22,7 +22,7 @@ class BufferAhead {
     static constexpr std::uint32_t window = 16;      ///< firings timed together
     static constexpr std::uint32_t hold = 2560;      ///< firings that a decision lasts
 
-    explicit BufferAhead(Prefetch mode) noexcept : mode_(mode) { ways_.restart(mode != Prefetch::never); }
+    explicit BufferAhead(Prefetch mode) noexcept : mode_(mode) { ways_.restart(mode == Prefetch::never ? 0 : 1); }
 
     /// The firing has taken `taken`, and `next` waits behind it.
     void took(const Block& taken, const Block& next) noexcept {
@@ -52,7 +52,7 @@ class BufferAhead {
             if (held_ != 0) --held_;
             else counts_ = timing_ = true;
         }
-        if (!ways_.on()) return prefetch_read(&next);
+        if (ways_.way() == 0) return prefetch_read(&next);
         prefetch_read(&next.tags);
         prefetch_read(&next.own);
         constexpr std::size_t line_bytes = 64;  // a larger line only makes some of the requests redundant
@@ -62,7 +62,7 @@ class BufferAhead {
 
     bool timing_ = false;
     Prefetch mode_;
-    TwoWays ways_;
+    BestWay<2> ways_;            ///< without and with
     bool counts_ = false;        ///< the firing under way took a buffer behind which another waited
     std::uint32_t held_ = 0;     ///< firings for which the decision still holds
     std::uint32_t firings_ = 0;  ///< in this window

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/machine/relax.hpp"
 #include "penstock/detail/task/chain_image.hpp"
 #include "task/calls/core.hpp"
 #include "task/dependent/replay.hpp"
@@ -166,17 +167,19 @@ class Runner::ClaimAhead final : public FetchAhead {
 void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept {
     auto& pending = ring.pending();
     OpenClaim<Ring>* open = nullptr;
+    bool looks = false;
     if (claim.count > 1) {
         open = open_claim(ring, claim);
         pending.fetch(claim);
-        if (!looks_ahead_) looks_ahead_ = prefetcher_.may_pay(entry_of(pending.record(claim.first).payload.entry));
+        const auto first = pending.record(claim.first).payload.entry;
+        if (!looks_ahead_) looks_ahead_ = prefetcher_.may_pay(entry_of(first));
+        looks = looks_ahead_ && open != nullptr && !prefetcher_.passes_over(first, claim.count - 1);
     }
     std::uint64_t number = claim.first;
     ClaimAhead ahead(*this, ring, open, number, claim.first + claim.count);
     {
         Inside inside(*this, &ring, number);
         for (;;) {
-            const bool looks = looks_ahead_ && open != nullptr;
             if (looks) ahead.look_behind(number);
             const auto notice =
                 run_one(ring, pending.record(number).payload, &ring.extensions()[pending.slot(number)], number);

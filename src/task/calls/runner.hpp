@@ -121,6 +121,8 @@ class Runner final : private CopyObserver {
             note_fetched(begin, next.entry, bytes);
         counters_.prefetched_bytes.add(bytes);
         counters_.prefetched_tasks.add();
+        if (bytes == bytes_seen_) return;
+        bytes_seen_ = bytes;
         fits_ = static_cast<std::uint32_t>(
             std::min<std::size_t>(store_.capacity() / bytes, MachineOptions::max_jobs_in_flight));
     }
@@ -128,6 +130,10 @@ class Runner final : private CopyObserver {
     void fetch_behind(const TaskPayload& payload, FetchAhead& ahead) noexcept {
         if (entry_of(payload.entry).stages) store_.when_landed(&ahead);
         else ahead.fetch_ahead();
+    }
+    /// Need so many tasks of this procedure not be shown to prefetch()?
+    bool passes_over(std::uint32_t entry, std::uint32_t tasks) noexcept {
+        return prefetcher_.passes_over(entry, tasks);
     }
     /// The task is over. It may not have come to its body.
     void forget_behind() noexcept { store_.when_landed(nullptr); }
@@ -228,7 +234,8 @@ class Runner final : private CopyObserver {
     Core& core_;
     int target_;
     std::uint32_t jobs_in_flight_;
-    std::uint32_t fits_ = MachineOptions::max_jobs_in_flight;
+    std::size_t bytes_seen_ = 0;                               ///< fetched ahead for the last task
+    std::uint32_t fits_ = MachineOptions::max_jobs_in_flight;  ///< tasks of that size in the local store
     std::uint32_t depth_ = 0;
     std::atomic<std::uint32_t> running_{0};
     std::uint32_t until_sample_ = 1;

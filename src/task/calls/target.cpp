@@ -77,9 +77,10 @@ void Target::serve_lane(LaneInbox& inbox, TaskRecord* record) noexcept {
         begin_work();
         if (runner_->run_lone(*lane, consumer, *record)) continue;
         LaneAhead ahead(*runner_, *lane, consumer, fetched);
-        runner_->fetch_behind(record->payload, ahead);
+        const bool looks = !runner_->passes_over(record->payload.entry, 1);
+        if (looks) runner_->fetch_behind(record->payload, ahead);
         runner_->run_front(*lane, consumer, record->payload);
-        runner_->forget_behind();
+        if (looks) runner_->forget_behind();
     }
 }
 

@@ -96,6 +96,7 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
     };
     if ((board_.urgent.load(std::memory_order_relaxed) != 0 && help_from_all(true)) || help_from_all(false))
         return true;
+    runner_->interrupted();  // what runs next does not follow at once
     if (scope->dependents.empty()) return false;
     runner_->look_at_watched();
     const auto count = runner_->run_ready(scope);

@@ -85,7 +85,7 @@ class History {
     void touch(Spot& spot, const Tagged<access, Shape, staged>& argument) {
         if constexpr (!tagging::is_pieces<Shape>) {
             if (argument.value.empty()) return;
-            if (const auto block = block_of(access, argument.value)) return touch(spot, *block);
+            if (ArgumentBlock block; describe_block(block, access, argument.value)) return touch(spot, block);
         }
         touch_irregular(spot, access, footprint::of(argument.value));
     }

@@ -417,10 +417,7 @@ struct Call<F, Parameters<P...>, Args...> {
         if constexpr (tagging::is_pieces<Shape>) {
             for (auto piece : value) describe_one(access, staged, piece, blocks, n);
         } else if (n < Entry::max_blocks && !value.empty()) {
-            if (const auto block = block_of(access, value)) {
-                blocks[n] = *block;
-                blocks[n++].staged = staged;
-            }
+            if (describe_block(blocks[n], access, value)) blocks[n++].staged = staged;
         }
     }
 };
