@@ -86,8 +86,8 @@ class Prefetcher {
         std::uint32_t shape = 0;
         std::uint32_t left = 0;  ///< tasks
         Way way = Way::not_at_all;
-        bool timed = false;  ///< a window
-        std::uint64_t begin = 0;
+        bool timed = false;       ///< a window
+        std::uint64_t begin = 0;  ///< of a window; 0 during the task before it
         std::uint64_t breaks = 0;
     };
 
