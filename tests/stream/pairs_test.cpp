@@ -145,6 +145,34 @@ TEST(Pairs, that_come_and_go_lose_nothing) {
     EXPECT_EQ(received, sent);
 }
 
+// ---- what is written at the end ----
+
+struct WritesAtEnd {
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    void operator()() {
+        out.write(in.read());
+        take(3us);  // a turn of its own
+    }
+    void finish() { out.write(out.make(1)); }
+};
+
+TEST(Pairs, what_a_filter_with_long_firings_writes_at_its_end_arrives) {
+    for (const int targets : {0, 1, 2}) {
+        long received = 0;
+        Machine machine{{.targets = targets}};
+        Graph graph;
+        auto& source = graph.add<Source>("source");
+        auto& between = graph.add<WritesAtEnd>("between");
+        auto& last = graph.add<Count>("count", {}, &received);
+        graph.connect(source.out, between.in);
+        graph.connect(between.out, last.in);
+        auto running = graph.start(machine);
+        running.finish();
+        EXPECT_EQ(received, count + 1) << targets << " targets";
+    }
+}
+
 // ---- a copy in the middle of a firing ----
 
 struct Three {

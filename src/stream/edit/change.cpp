@@ -202,14 +202,8 @@ void Change::find_touched() {
     const auto touch = [&](Station* station) {
         if (!is_fresh(station) && !retires(station)) sources_.insert(station);
     };
-    // The other copies of the writer, too: a copy goes on with one of its sink as long as there are as many of both.
-    const auto touch_writers = [&](const Link& link) {
-        touch(link.from->station);
-        if (const auto crew = wiring_.crews.find(link.from->station->filter_id()); crew != wiring_.crews.end())
-            for (Station* const station : crew->second) touch(station);
-    };
-    for (const Link* const link : new_links_) touch_writers(*link);
-    for (const Link* const link : old_links_) touch_writers(*link);
+    for (Link* const link : new_links_) touch(link->from->station);
+    for (Link* const link : old_links_) touch(link->from->station);
     for (const auto& [station, home] : moves_) {
         touch(station);
         for (const auto& [name, link] : wiring_.links)

@@ -78,6 +78,10 @@ bool Server::hand_over_anywhere(Link& link, Block* block) noexcept {
         return --link.until_claim, false;
     Station& sink = *link.sink;
     if (!sink.box.claim()) return false;
+    if (sink.home() != nullptr) [[unlikely]] {  // an edit moves it, while a copy that retires still writes to it
+        if (!sink.rest()) run_.send_turn(sink);
+        return false;
+    }
     if (!sink.timed() && sink.expect_buffer()) {
         handed_by_ = &link;
         handed_ = block;

@@ -87,8 +87,11 @@ bool Station::work(int most) {
         if (!step()) return false;
         if (Server::current != nullptr) Server::current->run_handed_over();
     }
+    if (source_ || inputs_ready()) return true;
     // Else it would be made ready for others, to find that there is nothing to do: its lines would cross for that.
-    return source_ || inputs_ready() || step();
+    if (!step()) return false;
+    if (Server::current != nullptr) Server::current->run_handed_over();  // its end or an event may have written
+    return true;
 }
 
 /// What is to be done next. False when that is nothing, or the end.
