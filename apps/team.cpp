@@ -29,8 +29,8 @@ void spin_until(const std::atomic<std::uint64_t>& flag, std::uint64_t epoch) noe
 }
 
 /// As a machine's targets do when they have slept: where a virtual processor has halted, code for SSE is slower until
-/// then.
-void forget_upper_halves() noexcept {
+/// then. A call of its own, behind which no vector register is expected to have its value.
+[[gnu::noinline]] void forget_upper_halves() noexcept {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx")) asm volatile("vzeroupper" ::: "memory");
 #endif

@@ -143,7 +143,7 @@ static int running_threads() {
 
 /// After a virtual processor has halted, some count the upper halves of its vector registers as in use until they are
 /// told otherwise, and code for SSE takes up to a seventh longer. All contestants begin without that.
-static void forget_upper_halves() {
+[[gnu::noinline]] static void forget_upper_halves() {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx")) asm volatile("vzeroupper" ::: "memory");
 #endif

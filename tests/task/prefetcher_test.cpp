@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "penstock/fetch_ahead.hpp"
@@ -168,6 +169,29 @@ TEST(Prefetcher, leaves_procedures_alone_that_never_run_back_to_back) {
     EXPECT_EQ(tasks.passed, 0) << "but sees each of them, since another may follow";
 }
 
+/// Procedures whose numbers lie a multiple of this apart share what is known of them.
+constexpr std::uint32_t places = 32;
+
+TEST(Prefetcher, leaves_procedures_alone_that_share_a_place_and_run_in_turn) {
+    static std::deque<Entry> entries;
+    std::uint32_t sharing = 0;
+    do sharing = register_entry(entries.emplace_back(entry_like("sharing")));
+    while (sharing % places != number_of_one % places);
+    for (const int in_a_row : {1, 10}) {
+        Tasks tasks;
+        const auto in_turn = [&](int rounds) {
+            for (int i = 0; i < rounds; ++i) {
+                tasks.run(in_a_row, {50, 100, 100}, number_of_one);
+                tasks.run(in_a_row, {50, 100, 100}, sharing);
+            }
+        };
+        in_turn(1000);
+        tasks.ran = {};
+        in_turn(1000);
+        EXPECT_EQ(tasks.take(Way::not_at_all), 2000 * in_a_row) << in_a_row;
+    }
+}
+
 TEST(Prefetcher, does_not_count_windows_in_which_there_was_nothing_to_do_for_a_while) {
     Tasks tasks;
     const Times times{100, 90, 50};
@@ -222,6 +246,8 @@ TEST(LinesAhead, stay_within_a_limit) {
     EXPECT_EQ(always.next(payload, extension), Prefetcher::most_bytes);
     argument = {nullptr, 1000, 128, 4096, Access::in};
     EXPECT_EQ(always.next(payload, extension), Prefetcher::most_bytes);
+    argument = {nullptr, 2, 1 << 22, 1 << 23, Access::in};
+    EXPECT_EQ(always.next(payload, extension), Prefetcher::most_bytes) << "rows longer than that";
     argument.staged = true;
     argument.rows = 1, argument.row_bytes = 4096;
     EXPECT_EQ(always.next(payload, extension), Prefetcher::most_staged);

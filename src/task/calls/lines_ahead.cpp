@@ -43,7 +43,10 @@ std::size_t LinesAhead::set(std::size_t count, Nearness nearness, std::size_t mo
         // The rest of what is copied from one piece comes as fast then.
         if (block.rows == 1)
             block.row_bytes = std::min(block.row_bytes, block.staged ? std::min(most_staged, room) : room);
-        else if (block.bytes() > room) block.rows = std::max<std::size_t>(1, room / block.row_bytes);
+        else if (block.bytes() > room) {
+            block.row_bytes = std::min(block.row_bytes, room);
+            block.rows = room / block.row_bytes;
+        }
         bytes += block.bytes();
     }
     return bytes;

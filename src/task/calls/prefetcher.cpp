@@ -78,8 +78,10 @@ void Prefetcher::begin_stretch(Stretch& stretch, std::uint32_t entry, std::uint3
             return;
         }
     }
-    stretch = {.entry = entry, .shape = shape, .left = unseen};
-    if (shape == 0) return;
+    // Two procedures that share a place and run in turn never come to the end of a window: nothing is fetched for them.
+    const bool displaces = stretch.entry != 0 && stretch.entry != entry && (stretch.left != 0 || stretch.timed);
+    stretch = {.entry = entry, .shape = shape, .left = displaces ? window : unseen};
+    if (shape == 0 || displaces) return;
     Trial& trial = trial_of(entry, shape);
     if (trial.entry != entry || trial.shape != shape) {
         trial = Trial{.entry = entry, .shape = shape};

@@ -51,8 +51,8 @@ class Prefetcher {
     /// True where the next `tasks` of this procedure need not be shown to next(): nothing would be fetched.
     bool passes_over(std::uint32_t entry, std::uint32_t tasks) noexcept {
         Stretch& stretch = stretches_[entry % stretches_.size()];
-        if (stretch.entry != entry || stretch.left <= tasks || stretch.timed || stretch.way != Way::not_at_all ||
-            alike_ < least_alike)
+        if (entry != last_entry_ || stretch.entry != entry || stretch.left <= tasks || stretch.timed ||
+            stretch.way != Way::not_at_all || alike_ < least_alike)
             return false;
         stretch.left -= tasks;
         return true;
