@@ -9,7 +9,8 @@ namespace penstock {
 ///
 /// Without it, all that the next task needs is asked for before this one begins, and this one waits for a good part of
 /// it, since a processor has only so many lines of memory on the way at once. It never changes results. Costs about
-/// 2 ns where nothing waits to be asked for, and may be called anywhere, outside of tasks too.
+/// 2 ns where nothing waits to be asked for, and may be called anywhere, outside of tasks too. In worker processes
+/// nothing is prefetched, so it does nothing there.
 /// `./bench prefetch` prints what it gains.
 void fetch_ahead() noexcept;
 

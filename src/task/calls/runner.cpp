@@ -101,11 +101,12 @@ void Runner::run_front(Ring& lane, Consumer<TaskPayload>& consumer, TaskPayload&
     penstock::wake_at(lane.owner_bell());
 }
 
-// Somebody waits for just this task. So what need not come before its completion comes behind it, and what Inside would
-// save for a task around it is left out: there is none, and outside tasks a target issues nothing.
+// It completes in its slot, so somebody may wait for just this task: what need not come before its completion comes
+// behind it, and what Inside would save for a task around it is left out. There is none, and outside tasks a target
+// issues nothing.
 bool Runner::run_lone(Ring& lane, Consumer<TaskPayload>& consumer, TaskRecord& record) noexcept {
-    const bool alone = (record.sequence.load(std::memory_order_relaxed) & 1) != 0;
-    if (!alone || until_sample_ == 1 || lane.cancels() || core_.board().timeline.load(std::memory_order_relaxed) != 0)
+    const bool in_slot = (record.sequence.load(std::memory_order_relaxed) & 1) != 0;
+    if (!in_slot || until_sample_ == 1 || lane.cancels() || core_.board().timeline.load(std::memory_order_relaxed) != 0)
         [[unlikely]]
         return false;
     TaskPayload& payload = record.payload;

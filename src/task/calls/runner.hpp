@@ -47,8 +47,8 @@ class Runner final : private CopyObserver {
     std::uint32_t run(Ring& ring, TaskPayload& payload, Extension* extension, std::uint64_t number) noexcept;
     /// Runs the task at the front of a lane, completes it as soon as it has ended, and tells its initiator.
     void run_front(Ring& lane, Consumer<TaskPayload>& consumer, TaskPayload& payload) noexcept;
-    /// The same for a task that was alone in its lane when it was issued, so that nothing need be fetched for those
-    /// behind it, by a target that is in no task. False when somebody wants to know more of it (a sample, a timeline, a
+    /// The same for a task whose completion goes into its slot, so that nothing is fetched for those behind it, by a
+    /// target that is in no task. False when somebody wants to know more of it (a sample, a timeline, a
     /// cancellation): then run_front() must run it.
     bool run_lone(Ring& lane, Consumer<TaskPayload>& consumer, TaskRecord& record) noexcept;
     /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority
