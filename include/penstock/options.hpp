@@ -99,8 +99,8 @@ struct MachineOptions {
     /// Tasks whose data are near a target or on the way there at once, 1 to 32: the one that runs and those behind it
     /// in its lane or claim whose arguments are prefetched, as far as they fit the local store (Cell-RTL's
     /// multi-buffering). 1: no prefetch. `./bench paper prefetch` has 2 and 4 for strided data: 4 are rarely faster.
-    /// Of views in one piece `measured` tries those of at most 16 KiB, and the beginnings of those that are staged: with
-    /// `always`, 1 is best for longer ones (`./bench paper cell-in-flight` compares 1 to 4).
+    /// Of views in one piece `measured` tries those of at most 16 KiB, and the beginnings of those that are staged:
+    /// with `always`, 1 is best for longer ones (`./bench paper cell-in-flight` compares 1 to 4).
     std::uint32_t jobs_in_flight = 2;
     /// How initiators learn of completions, unless a call asks for more. Other than `polled`, every call takes the long
     /// way (CallOptions): `./bench paper cell-notification` compares them.
