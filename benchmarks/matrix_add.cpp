@@ -302,8 +302,8 @@ int main(int argc, char** argv) {
     judge_over_best(problem, options, report);
     report.note(
         "in place, through buffers: 64 sums in a row by filters that all have copies, in pieces of so many bytes of "
-        "each "
-        "matrix, against the rivals; the goals judge both, 64 and 256 KiB, and as small ones 4 KiB, which hold as many "
+        "each matrix, against the rivals; the goals judge both, 64 and 256 KiB, and as small ones 4 KiB, which hold as "
+        "many "
         "words as a tile of 32 x 32");
     report.note(
         "prefetch: sums in a row on machines that fetch the next buffer ahead where it pays (with), always, and never "

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "harness/floors.hpp"
+#include "src/machine/upper_halves.hpp"
 
 namespace bench {
 
@@ -141,20 +142,12 @@ static int running_threads() {
     return running;
 }
 
-/// After a virtual processor has halted, some count the upper halves of its vector registers as in use until they are
-/// told otherwise, and code for SSE takes up to a seventh longer. All contestants begin without that.
-[[gnu::noinline]] static void forget_upper_halves() {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx")) asm volatile("vzeroupper" ::: "memory");
-#endif
-}
-
 static void settle(const Plan& plan) {
     const auto ms = [](double count) { return std::chrono::duration<double, std::milli>(count); };
     const auto begin = Clock::now();
     std::this_thread::sleep_for(ms(plan.settle_ms));
     while (running_threads() > 1 && Clock::now() - begin < ms(plan.most_settle_ms)) std::this_thread::sleep_for(ms(1));
-    forget_upper_halves();
+    penstock::forget_upper_halves();  // all contestants begin without what a sleep leaves there
 }
 
 Result run_once(const std::vector<Contestant>& contestants, const Plan& plan) {
