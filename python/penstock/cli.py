@@ -265,7 +265,7 @@ def demo(
     console.print("\nWhat to look at:", style="bold")
     console.print(f"- LU took {per_task} a task, all included; `hand` is the same with bare threads and flags.")
     console.print("- The timeline in the report: what each core did, and where it waited.")
-    console.print("- `penstock gallery` lists more; `./bench lu` compares with OpenMP and oneTBB.")
+    console.print("- `penstock gallery` lists more; `./bench lu` compares with threads by hand, OpenMP and SciPy.")
     console.print(f"Report: {path.resolve()}", soft_wrap=True)
     if not all(row["ok"] for row in checks):
         raise typer.Exit(1)
