@@ -96,6 +96,45 @@ struct TakeUp {
     }
 };
 
+/// Reads, and is not done before its source has gone on with the room that this made, which the other reader sees.
+struct RoomMaker {
+    Input<int> in{"in"};
+    const std::atomic<std::size_t>* seen_by_other;
+    std::size_t firing = 0, waited_in_vain = 0;
+    explicit RoomMaker(const std::atomic<std::size_t>* others) : seen_by_other(others) {}
+    void operator()() {
+        (void)in.read();
+        // The source may have one more buffer in its hand, for which there was no room before.
+        const auto wanted = std::min(count_of_rooms, ++firing + 2);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (*seen_by_other < wanted && waited_in_vain == 0) {
+            if (std::chrono::steady_clock::now() > end) ++waited_in_vain;
+            std::this_thread::yield();
+        }
+    }
+    static constexpr std::size_t count_of_rooms = 40;
+};
+
+struct Fork {
+    Output<int> one{"one"}, other{"other"};
+    std::size_t left = RoomMaker::count_of_rooms;
+    bool operator()() {
+        one.write(one.make(1));
+        other.write(other.make(1));
+        return --left != 0;
+    }
+};
+
+struct Witness {
+    Input<int> in{"in"};
+    std::atomic<std::size_t>* seen;
+    explicit Witness(std::atomic<std::size_t>* mine) : seen(mine) {}
+    void operator()() {
+        (void)in.read();
+        ++*seen;
+    }
+};
+
 /// Short, and looks how far it is ahead of the other.
 struct Racer {
     Output<int> out{"out"};
@@ -109,6 +148,21 @@ struct Racer {
         return now < count;
     }
 };
+
+TEST(TurnsTest, who_gets_room_in_the_middle_of_a_long_firing_goes_on_meanwhile) {
+    Machine machine({.targets = 1});  // and this thread
+    std::atomic<std::size_t> seen{0};
+    Graph graph;
+    auto& fork = graph.add<Fork>("fork");
+    auto& maker = graph.add<RoomMaker>("room maker", {}, &seen);
+    auto& witness = graph.add<Witness>("witness", {}, &seen);
+    graph.connect(fork.one, maker.in, {.capacity = 1});
+    graph.connect(fork.other, witness.in);
+    graph.start(machine).finish();
+    EXPECT_EQ(maker.waited_in_vain, 0u);
+    EXPECT_EQ(maker.firing, RoomMaker::count_of_rooms);
+    EXPECT_EQ(seen.load(), RoomMaker::count_of_rooms);
+}
 
 TEST(TurnsTest, what_is_ready_does_not_wait_behind_a_long_firing_of_the_thread_that_made_it_ready) {
     Machine machine({.targets = 2});

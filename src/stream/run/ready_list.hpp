@@ -10,6 +10,7 @@
 #include <bit>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "machine/spin_lock.hpp"
 #include "stream/run/station.hpp"
@@ -25,6 +26,11 @@ class ReadyList {
     /// Null when there is none.
     Station* take_newest() noexcept { return take(newest_); }
     Station* take_oldest() noexcept { return take(oldest_); }
+    /// Null when it was put here behind that number.
+    Station* take_oldest_of(std::uint64_t number) noexcept { return take(oldest_of(number)); }
+    Station* oldest_of(std::uint64_t number) const noexcept {
+        return oldest_ != nullptr && oldest_->put_as <= number ? oldest_ : nullptr;
+    }
     Station* oldest() const noexcept { return oldest_; }
     /// One that is here, or null.
     Station* take(Station* station) noexcept {
@@ -67,13 +73,18 @@ class ReadyByDepth {
         if (chosen == nullptr || (chosen != oldest && ++oldest->passed_over > most_passed_over)) chosen = oldest;
         return take(depth, chosen);
     }
-    /// The oldest of another depth each time.
-    Station* take_in_turn() noexcept {
-        if (some_ == 0) return nullptr;
-        const auto behind = some_ & (~std::uint64_t{0} << turn_);
-        const auto depth = static_cast<std::size_t>(std::countr_zero(behind != 0 ? behind : some_));
-        turn_ = (depth + 1) % depths;
-        return take(depth, lists_[depth].oldest());
+    /// The oldest of another depth each time, of those that were put here up to that number.
+    Station* take_in_turn(std::uint64_t number) noexcept {
+        const auto behind = ~std::uint64_t{0} << turn_;
+        for (const auto among : {some_ & behind, some_ & ~behind})
+            for (auto left = among; left != 0; left &= left - 1) {
+                const auto depth = static_cast<std::size_t>(std::countr_zero(left));
+                Station* const station = lists_[depth].oldest_of(number);
+                if (station == nullptr) continue;
+                turn_ = (depth + 1) % depths;
+                return take(depth, station);
+            }
+        return nullptr;
     }
 
   private:
@@ -100,8 +111,8 @@ class alignas(128) Shared {
     std::size_t size() const noexcept { return size_.load(std::memory_order_seq_cst); }
     void put(void (List::*put_in)(Station&), Station& station) noexcept {
         const std::lock_guard lock(lock_);
+        station.put_as = ++pushed_;
         (list_.*put_in)(station);
-        ++pushed_;
         size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     }
     /// Null when there is none.
@@ -109,9 +120,14 @@ class alignas(128) Shared {
     Station* take(Station* (List::*take_out)(Arguments...), Arguments... arguments) noexcept {
         if (size_.load(std::memory_order_relaxed) == 0) return nullptr;
         const std::lock_guard lock(lock_);
-        Station* const station = (list_.*take_out)(arguments...);
-        if (station != nullptr) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-        return station;
+        return taken((list_.*take_out)(arguments...));
+    }
+    /// One that has been here since the last such look with this mark, or null. The mark is read and written under the
+    /// lock alone.
+    Station* take_left(Station* (List::*take_out)(std::uint64_t), std::uint64_t& mark) noexcept {
+        if (size_.load(std::memory_order_relaxed) == 0) return nullptr;
+        const std::lock_guard lock(lock_);
+        return taken((list_.*take_out)(std::exchange(mark, pushed_)));
     }
     /// How many were ever put here; nothing while there are some.
     std::optional<std::uint64_t> pushed_while_empty() noexcept {
@@ -120,9 +136,14 @@ class alignas(128) Shared {
     }
 
   private:
+    Station* taken(Station* station) noexcept {
+        if (station != nullptr) size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        return station;
+    }
+
     SpinLock lock_;
     List list_;
-    std::uint64_t pushed_ = 0;
+    std::uint64_t pushed_ = 0;  ///< so many so far
     std::atomic<std::size_t> size_{0};
 };
 

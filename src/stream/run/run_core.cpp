@@ -17,6 +17,7 @@ RunCore::RunCore(Machine& machine)
         for (int target = 0; target < machine.targets(); ++target)
             servers_.push_back(std::make_unique<Server>(*this, target));
     stacks_ = std::vector<ReadyStack>(servers_.size() + 1);
+    marks_.resize(stacks_.size());
     for (std::size_t i = 0; i < std::max<std::size_t>(1, servers_.size()); ++i) idle_.enter();
 }
 
@@ -244,10 +245,12 @@ Station* RunCore::take_newest(Server& server) {
 }
 
 Station* RunCore::take_in_turn(Server& server, bool of_helpers) {
+    Marks& marks = marks_[number_of(server.target())];
     if (of_helpers)
-        if (Station* const station = stack_of(Server::helper).take(&ReadyList::take_oldest)) return station;
-    if (Station* const station = for_all_.take(&ReadyByDepth::take_in_turn)) return station;
-    return stack_of(server).take(&ReadyList::take_oldest);
+        if (Station* const station = stack_of(Server::helper).take_left(&ReadyList::take_oldest_of, marks.of_helpers))
+            return station;
+    if (Station* const station = for_all_.take_left(&ReadyByDepth::take_in_turn, marks.for_all)) return station;
+    return stack_of(server).take_left(&ReadyList::take_oldest_of, marks.own);
 }
 
 std::size_t RunCore::ready_stations() const noexcept {

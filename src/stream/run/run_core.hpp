@@ -55,8 +55,10 @@ class RunCore {
     void put_ready(Server& server, Station& station);
     /// The server's newest; where it has none, of those for all the deepest; or the one that waits longest elsewhere.
     Station* take_newest(Server& server);
-    /// One of those that take_newest may leave waiting for ever; with `of_helpers`, first what a thread that helped has
-    /// left: it may not come back.
+    /// One of those that take_newest may leave waiting for ever: of what waits since the server's last such call.
+    /// What has come since is mostly what a thread is about to go on with: taken from it, two threads would be in
+    /// the middle of things at the end of the graph, and one would wait for the other. With `of_helpers`, first what
+    /// a thread that helped has left: it may not come back.
     Station* take_in_turn(Server& server, bool of_helpers);
     /// Is there anything that the server has made ready?
     bool has_stacked(const Server& server) noexcept { return stack_of(server).size() != 0; }
@@ -164,7 +166,8 @@ class RunCore {
     struct Look;
     /// Of a target's server, or of all threads that help.
     using ReadyStack = Shared<ReadyList>;
-    ReadyStack& stack_of(int target) noexcept { return stacks_[static_cast<std::size_t>(target - Server::helper)]; }
+    static std::size_t number_of(int target) noexcept { return static_cast<std::size_t>(target - Server::helper); }
+    ReadyStack& stack_of(int target) noexcept { return stacks_[number_of(target)]; }
     ReadyStack& stack_of(const Server& server) noexcept { return stack_of(server.target()); }
     void note_ready(Station& station) const noexcept;
     /// Somebody who has nothing to do shall look at the stacks.
@@ -194,6 +197,11 @@ class RunCore {
     // new begins while a thread could go on with what is under way, and few buffers wait.
     Shared<ReadyByDepth> for_all_;
     std::vector<ReadyStack> stacks_;  ///< what helpers have made ready, and each server
+    /// Of helpers, and each server: what it has seen in the lists when it last looked for what is left there.
+    struct alignas(64) Marks {
+        std::uint64_t for_all = 0, own = 0, of_helpers = 0;
+    };
+    std::vector<Marks> marks_;
     /// Targets without a task of serve(), and helpers that wait. One at least where no target runs stations: then
     /// whoever waits may be unknown here.
     alignas(128) IdleCount<> idle_;

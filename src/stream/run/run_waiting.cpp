@@ -182,18 +182,23 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             next_look = Clock::ticks() + ticks_between_looks;
         }
         if (stopping() && !std::exchange(told_to_stop, true)) stop();
-        bool ran = false;
+        bool ran = false, jobs_first = false;
         backend_->poll();
         if (helps) {
             Helping helping(*this);
             while (helping.server.help()) {
                 ran = true;
-                if (over() || (looks && Clock::ticks() >= next_look)) break;
+                jobs_first = helping.server.take_note_of_jobs();
+                if (jobs_first || over() || (looks && Clock::ticks() >= next_look)) break;
             }
             helping.server.hand_back();
         }
         // Without a turn of its own: it moves nothing of the run, and the end of a job is mail like others.
-        if (helps && !ran && backend_->abilities.issue_tasks) ran = help_with_jobs(machine_);
+        if (helps && (jobs_first || !ran) && backend_->abilities.issue_tasks)
+            while (help_with_jobs(machine_)) {
+                ran = true;
+                if (!jobs_first || over()) break;
+            }
         if (ran) {
             interval = first_look;
             continue;

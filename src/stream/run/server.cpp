@@ -70,6 +70,16 @@ void Server::forget(Station& station) noexcept {
         }
 }
 
+void Server::keep(Station& station) noexcept {
+    if (may_last_ && !fresh_.empty()) run_.put_ready(*this, *fresh_.take_newest());
+    fresh_.push_newest(station);
+}
+
+void Server::keep_behind(Station& station) noexcept {
+    if (may_last_) run_.put_ready(*this, station);
+    else fresh_.push_oldest(station);
+}
+
 /// Takes the turn of the sink, if that waits for a buffer and for nothing else.
 bool Server::hand_over_anywhere(Link& link, Block* block) noexcept {
     constexpr std::uint32_t long_ago = 64;  // the sink was long: not asked again before so many buffers
@@ -103,7 +113,7 @@ bool Server::fire_at_once(Station& station, Mail* mail, bool last) {
 
 /// A firing has ended. Of what it made ready this thread goes on with the newest; the others are for all.
 void Server::share_fresh() {
-    running_ = false;
+    running_ = may_last_ = false;
     if (fresh_.empty()) return;
     if (next_ == nullptr) next_ = fresh_.take_newest();
     while (Station* const fresh = fresh_.take_oldest()) run_.put_ready(*this, *fresh);
@@ -143,6 +153,7 @@ Station* Server::pick(Sources sources) {
 void Server::run_one(Station& station) {
     Server* const home = station.home();
     running_ = true;
+    may_last_ = station.may_last();
     if (home == this) [[likely]] {
         station.queued = false;
         if (station.gives_way() || station.work(station.burst())) enqueue(station);
@@ -165,7 +176,7 @@ void Server::run_one(Station& station) {
         if (moved) run_.move_on(station, true);
         else if (more && station.is_source()) go_on_with(station);
         else if (more && station.timed()) run_.put_ready(station);  // see server.hpp
-        else if (more) keep_behind(station);
+        else if (more) fresh_.push_oldest(station);
     }
     share_fresh();
 }
@@ -192,7 +203,8 @@ bool Server::serve() {
         Station* const station = pick(Sources::all);
         if (station == nullptr) return true;
         run_one(*station);
-    } while (Clock::ticks() < end);
+    } while (Clock::ticks() < end && !has_jobs_);
+    has_jobs_ = false;  // the task that goes on here is issued behind them
     hand_back();
     while (has_own() && !run_.resume(*this))
         if (Station* const station = pick(Sources::own)) run_one(*station);

@@ -40,10 +40,11 @@ class Server {
     void enqueue(Station& station) noexcept;
     /// It goes to another server.
     void forget(Station& station) noexcept;
-    /// A station without a place got a buffer: it is this thread's, for now.
-    void keep(Station& station) noexcept { fresh_.push_newest(station); }
-    /// It got something else, or goes on: behind those that got buffers.
-    void keep_behind(Station& station) noexcept { fresh_.push_oldest(station); }
+    /// A station without a place got a buffer: it is this thread's, for now. The one before it is for all, if the
+    /// firing under way may last: they would wait behind it unseen.
+    void keep(Station& station) noexcept;
+    /// It got something else: behind those that got buffers.
+    void keep_behind(Station& station) noexcept;
     bool running() const noexcept { return running_; }
     /// The sink, a station of this server, will fire with this buffer when the firing under way has ended, before
     /// anything else: a fused stream. Not inside that firing: calls nested so deep outrun the processor's memory of
@@ -78,6 +79,11 @@ class Server {
         share_fresh();
         return some;
     }
+
+    /// The firing under way goes on as jobs: they come before other firings, while what they read is in the cache.
+    void note_jobs() noexcept { has_jobs_ = true; }
+    /// Has a firing left jobs behind since the last such call?
+    bool take_note_of_jobs() noexcept { return std::exchange(has_jobs_, false); }
 
     /// What help() has left over is for others.
     void hand_back();
@@ -116,7 +122,9 @@ class Server {
     RunCore& run_;
     int target_;
     alignas(64) bool running_ = false;  // what is above is read by others
+    bool may_last_ = false;             ///< the firing under way
     bool resuming_ = false;
+    bool has_jobs_ = false;
     RingQueue<Station*> local_;
     Station* next_ = nullptr;
     Station* unlisted_ = nullptr;  ///< those for which local_ could not grow

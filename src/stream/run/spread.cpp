@@ -15,6 +15,7 @@ Machine& Spread::begin_task() {
         throw UsageError("tasks of a firing are issued inside the firing, in a running graph");
     if (!std::exchange(station_->spreading, true)) station_->tasks_left.store(1, std::memory_order_relaxed);
     station_->tasks_left.fetch_add(1, std::memory_order_relaxed);
+    if (auto* const here = streaming::Server::current) here->note_jobs();
     return station_->run().machine();
 }
 

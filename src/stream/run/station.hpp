@@ -339,6 +339,7 @@ class alignas(64) Station {
     int ran_on = nobody;  ///< target, or Server::helper
     bool ran_elsewhere(int target) const noexcept { return ran_on != target && ran_on != nobody; }
     unsigned passed_over = 0;             ///< since it was put into the list
+    std::uint64_t put_as = 0;             ///< so many had been put there before, and this one
     std::atomic<std::uint32_t> depth{0};  ///< streams from a source to here, by the longest way without feedback
     Station* next_unlisted = nullptr;     ///< home's thread: behind it among those for which its list had no room
     /// It runs on targets of certain classes, and how long its firings last decides what it gets.

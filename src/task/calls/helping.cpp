@@ -15,17 +15,19 @@ Initiator* helper_of(Machine& machine) noexcept {
     return mine == nullptr || mine->shared() || mine->in_task() || !mine->helps() ? nullptr : mine;
 }
 
-/// What tasks of targets have issued, jobs of firings among it, and what this thread itself has; nothing that other
-/// threads of the program issued, who may have told it to wait for this one.
+/// What this thread itself has issued, and then what tasks of targets have, jobs of firings among it; nothing that
+/// other threads of the program issued, who may have told it to wait for this one.
 template <class Visit>
-bool any_ring(const Initiator& mine, Visit&& visit) {
-    const Core& core = mine.core();
-    for (std::uint32_t i = 0, count = core.initiator_count(); i < count; ++i) {
-        Initiator& initiator = core.initiator(i);
-        if (&initiator != &mine && initiator.target() == Initiator::any_target) continue;
+bool any_ring(Initiator& mine, Visit&& visit) {
+    const auto look_at = [&](Initiator& initiator) {
         Ring* const ring = initiator.deque().inviting(Initiator::any_target, Deque::Look::everything);
-        if (ring != nullptr && visit(*ring)) return true;
-    }
+        return ring != nullptr && visit(*ring);
+    };
+    if (look_at(mine)) return true;
+    const Core& core = mine.core();
+    for (std::uint32_t i = 0, count = core.initiator_count(); i < count; ++i)
+        if (Initiator& other = core.initiator(i); other.target() != Initiator::any_target && look_at(other))
+            return true;
     return false;
 }
 
@@ -43,7 +45,7 @@ bool help_with_jobs(Machine& machine) {
 }
 
 bool jobs_wait(Machine& machine) noexcept {
-    const Initiator* const mine = helper_of(machine);
+    Initiator* const mine = helper_of(machine);
     return mine != nullptr && any_ring(*mine, [](Ring&) { return true; });
 }
 

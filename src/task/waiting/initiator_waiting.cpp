@@ -208,8 +208,20 @@ void Initiator::barrier() {
     if (mine == nullptr) return;  // inside a task that issued nothing
     const Waiting inside(waiting_);
     const AwaitedTasks awaited{.who = *this, .scope = mine};
+    // What it mostly finds: tasks that are back before anything else could be done, in lanes or claimed by others. Each
+    // look is followed by a pause (see Target::serve()). False: there is something to do, or it takes longer.
+    const auto drained_soon = [&] {
+        if (!mine->dependents.empty() || notices_ != nullptr) return false;
+        for (std::uint32_t looks = looks_at_most(64, waiter_); looks != 0; --looks) {
+            if (drained(*mine)) return true;
+            if (can_help(mine)) return false;
+            lanes_.pace();
+            relax();
+        }
+        return false;
+    };
     auto limit = shortest_wait;
-    while (!drained(*mine) || notices_left(*mine)) {
+    while (!drained_soon() && (!drained(*mine) || notices_left(*mine))) {
         if (callbacks_due()) {
             run_callbacks();
             continue;
@@ -239,7 +251,8 @@ void Initiator::barrier() {
     if (mine == &base_)
         for (LaneEnd& lane : lanes_) lane.overflow = nullptr;
     std::vector<Failure> failures;
-    collect_failures(*mine, failures);
+    if (!clean(*mine)) [[unlikely]]
+        collect_failures(*mine, failures);
     if (mine == &base_ && board_.urgent.load(std::memory_order_relaxed) != 0) close_urgent_rings(*mine);
     if (!failures.empty()) Core::throw_first(std::move(failures));
     if (notices_ != nullptr && mine == &base_) notices_->throw_failures();

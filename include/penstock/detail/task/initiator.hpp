@@ -298,9 +298,17 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     /// A lane whose target has nothing to do, or null. Where that cannot be told from here, the deque takes the task:
     /// any target that is free claims it there.
     LaneEnd* idle_lane() {
-        if (board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
+        if (!lanes_.some_idle() || !deque_idle_ || board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
         return lanes_.idle([this](int target) { make_lane(target); });
     }
+
+    /// The lane to this target, where nothing that was issued before waits; else null.
+    LaneEnd* empty_lane(int target) noexcept {
+        LaneEnd& lane = lanes_[target];
+        return lane.ring != nullptr && lane.producer.known_empty() && lane.calls_past == 0 ? &lane : nullptr;
+    }
+    /// The tasks of a stream that has only begun are back, so that the next one is a lone one.
+    bool lane_again() const noexcept { return deque_idle_ && lanes_.some_idle(); }
 
     // ---- cold, in src/task ----
     std::uint64_t start_sample() noexcept;

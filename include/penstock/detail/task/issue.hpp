@@ -55,17 +55,19 @@ Handle Initiator::issue_dependent(DependentGroup* group, int target, Predecessor
 
 template <class Pack, class... Stored>
 [[gnu::always_inline]] inline Handle Initiator::place(std::uint32_t entry, int target, Stored&&... stored) {
-    if (target == any_target && stream_ != nullptr && Pack::fits(stored...)) [[likely]] {
+    if (target == any_target && stream_ != nullptr && !lane_again() && Pack::fits(stored...)) [[likely]] {
         if (TaskRecord* const record = stream_->pending().reserve()) [[likely]] {
             fill<Pack>(entry, *record, *stream_, stored...);
+            deque_idle_ = false;
             return publish_in_deque(*stream_);
         }
-    } else if (target == any_target && direct_ && lanes_.some_idle() && deque_idle_ && scope_ == &base_ &&
-               Pack::fits(stored...)) {
-        if (LaneEnd* const lane = idle_lane()) {
+    } else if (direct_ && scope_ == &base_ && Pack::fits(stored...)) {
+        if (LaneEnd* const lane = target == any_target ? idle_lane() : empty_lane(target)) {
             count_in_lane();
             fill<Pack>(entry, *lane->producer.reserve(), *lane->ring, stored...);
-            return publish_in_lane(*lane);
+            const Handle handle = publish_in_lane(*lane);
+            if (!lanes_.some_idle()) stream_ = base_.current;  // which takes what comes until the task is back
+            return handle;
         }
     }
     return place_elsewhere<Pack>(entry, target, std::move(stored)...);
