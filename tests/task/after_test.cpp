@@ -211,6 +211,24 @@ TEST(After, a_predecessor_that_failed_before_the_call_cancels_too) {
     EXPECT_EQ(value.load(), 0);
 }
 
+TEST(After, behind_a_barrier_nothing_is_cancelled_for_a_failure_that_was_told_before) {
+    Machine machine(with_targets(1));
+    std::atomic<int> value{0};
+    const Handle bad = machine.after(Handle{}).call<burns>();
+    EXPECT_THROW(bad.wait(), TaskFailed);
+    machine.barrier();
+    machine.after(bad).call<add_one>(&value).wait();
+    Gate gate;
+    const Handle first = machine.call<wait_at>(&gate, &value);
+    const Handle cancelled = machine.after(first).call<add_one>(&value);
+    EXPECT_TRUE(cancelled.cancel());
+    gate.open();
+    EXPECT_THROW(cancelled.wait(), TaskCancelled);
+    machine.barrier();
+    machine.after(cancelled).call<add_one>(&value).wait();
+    EXPECT_EQ(value.load(), 3);
+}
+
 TEST(After, what_comes_after_a_cancelled_task_is_cancelled) {
     Machine machine(with_targets(1));
     Gate gate;

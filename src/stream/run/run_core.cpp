@@ -275,6 +275,7 @@ void RunCore::serve(RunCore* run) {
     const int target = run->machine_.current_target();
     Server stand_in(*run, Server::helper);
     Server& server = target >= 0 ? *run->servers_[static_cast<std::size_t>(target)] : stand_in;
+    if (server.running()) return run->serve_later();
     const auto here = server.here();
     for (;;) {
         if (!server.serve()) {
@@ -288,6 +289,14 @@ void RunCore::serve(RunCore* run) {
         if (target >= 0 && run->begin_watch()) return watch(run);
         if (run->rest()) return;
     }
+}
+
+/// The task runs inside a firing of the server that it would serve: the filter helps while it waits, or there was no
+/// room for the task. Whoever fires goes on with what is ready, and others are told of what comes then.
+void RunCore::serve_later() noexcept {
+    const std::lock_guard lock(lock_);
+    idle_.enter();
+    --serving_;
 }
 
 /// Nothing is ready for a task that serves. False: something is, after all.

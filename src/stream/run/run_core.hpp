@@ -180,6 +180,7 @@ class RunCore {
     bool begin_watch() noexcept;
     bool go_on_watching(Server& server);
     bool rest() noexcept;
+    void serve_later() noexcept;
     void post_once(Station& to, Command& command);
     void post_in_turn(Station& to, Mail* mail, int most_tries);
 

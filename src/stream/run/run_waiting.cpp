@@ -19,6 +19,8 @@ namespace {
 constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
 constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
 constexpr auto between_looks = std::chrono::milliseconds(50);
+// of a firing, before this thread looks at the rest again
+constexpr auto longest_of_jobs = std::chrono::microseconds(30);
 
 /// In the order of Doing.
 constexpr const char* texts_of_doing[] = {"has not begun",
@@ -176,6 +178,9 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
     looks = looks && look_while_waiting;
     const auto ticks_between_looks = looks ? Clock::ticks_of(between_looks) : 0;
     auto next_look = looks ? Clock::ticks() + ticks_between_looks : 0;
+    const auto must_look = [&] {
+        return over() || (stopping() && !told_to_stop) || (looks && Clock::ticks() >= next_look);
+    };
     while (!over()) {
         if (looks && Clock::ticks() >= next_look) {
             look_while_waiting();
@@ -189,16 +194,18 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             while (helping.server.help()) {
                 ran = true;
                 jobs_first = helping.server.take_note_of_jobs();
-                if (jobs_first || over() || (looks && Clock::ticks() >= next_look)) break;
+                if (jobs_first || must_look()) break;
             }
             helping.server.hand_back();
         }
         // Without a turn of its own: it moves nothing of the run, and the end of a job is mail like others.
-        if (helps && (jobs_first || !ran) && backend_->abilities.issue_tasks)
+        if (helps && (jobs_first || !ran) && backend_->abilities.issue_tasks) {
+            const auto until = jobs_first ? Clock::ticks() + Clock::ticks_of(longest_of_jobs) : 0;
             while (help_with_jobs(machine_)) {
                 ran = true;
-                if (!jobs_first || over()) break;
+                if (Clock::ticks() >= until || must_look()) break;
             }
+        }
         if (ran) {
             interval = first_look;
             continue;

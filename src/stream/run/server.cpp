@@ -92,7 +92,7 @@ bool Server::hand_over_anywhere(Link& link, Block* block) noexcept {
         if (!sink.rest()) run_.send_turn(sink);
         return false;
     }
-    if (!sink.timed() && sink.expect_buffer()) {
+    if (!sink.may_last() && sink.expect_buffer()) {
         handed_by_ = &link;
         handed_ = block;
         return true;
@@ -105,6 +105,7 @@ bool Server::hand_over_anywhere(Link& link, Block* block) noexcept {
 bool Server::fire_at_once(Station& station, Mail* mail, bool last) {
     if (running_ || !station.fires_at_once(*mail)) return false;
     running_ = true;
+    may_last_ = station.may_last();
     station.fire_at_once(*static_cast<Link*>(mail->from), static_cast<Block*>(mail), last);
     run_handed_over();
     share_fresh();
@@ -153,9 +154,9 @@ Station* Server::pick(Sources sources) {
 void Server::run_one(Station& station) {
     Server* const home = station.home();
     running_ = true;
-    may_last_ = station.may_last();
     if (home == this) [[likely]] {
         station.queued = false;
+        may_last_ = station.may_last();
         if (station.gives_way() || station.work(station.burst())) enqueue(station);
     } else if (home != nullptr) {
         run_.send_turn(station);  // it got a place while it was in a queue, or had mail in its box then
@@ -168,6 +169,7 @@ void Server::run_one(Station& station) {
         do {
             station.accept_box();
             moved = station.moving;
+            may_last_ = station.may_last();
             more = !moved && station.work(station.burst());
             if (more || moved || station.rest()) break;
             // What came during a long firing is no reason to stay: something deeper may be ready.
@@ -199,12 +201,12 @@ void Server::drain() {
 
 bool Server::serve() {
     const auto end = end_of_task();
+    has_jobs_ = false;
     do {
         Station* const station = pick(Sources::all);
         if (station == nullptr) return true;
         run_one(*station);
-    } while (Clock::ticks() < end && !has_jobs_);
-    has_jobs_ = false;  // the task that goes on here is issued behind them
+    } while (Clock::ticks() < end && !has_jobs_);  // the task that goes on here is issued behind them
     hand_back();
     while (has_own() && !run_.resume(*this))
         if (Station* const station = pick(Sources::own)) run_one(*station);

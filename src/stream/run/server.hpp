@@ -55,7 +55,7 @@ class Server {
         handed_ = block;
         return true;
     }
-    /// The same with a sink without a place. It must be short, or others could run it meanwhile.
+    /// The same with a sink without a place. It must be known to be short, or others could run both meanwhile.
     bool hand_over_anywhere(Link& link, Block* block) noexcept;
     void run_handed_over() {
         while (handed_ != nullptr) handed_by_->sink->fire_with(*handed_by_, std::exchange(handed_, nullptr));

@@ -211,7 +211,7 @@ void Initiator::barrier() {
     // What it mostly finds: tasks that are back before anything else could be done, in lanes or claimed by others. Each
     // look is followed by a pause (see Target::serve()). False: there is something to do, or it takes longer.
     const auto drained_soon = [&] {
-        if (!mine->dependents.empty() || notices_ != nullptr) return false;
+        if (mine != &base_ || !mine->dependents.empty() || notices_ != nullptr) return false;
         for (std::uint32_t looks = looks_at_most(64, waiter_); looks != 0; --looks) {
             if (drained(*mine)) return true;
             if (can_help(mine)) return false;
@@ -251,7 +251,11 @@ void Initiator::barrier() {
     if (mine == &base_)
         for (LaneEnd& lane : lanes_) lane.overflow = nullptr;
     std::vector<Failure> failures;
-    if (!clean(*mine)) [[unlikely]]
+    // Of what was told already something may have to be forgotten: behind a barrier dependent tasks run again.
+    const auto never_failed = [](const Ring* ring) { return !ring->may_have_failed(1) && !ring->cancels(); };
+    if (!mine->dependents.empty() || !never_failed(immediate_) || !std::ranges::all_of(mine->rings, never_failed) ||
+        !std::ranges::all_of(lanes_,
+                             [&](const LaneEnd& lane) { return lane.ring == nullptr || never_failed(lane.ring); }))
         collect_failures(*mine, failures);
     if (mine == &base_ && board_.urgent.load(std::memory_order_relaxed) != 0) close_urgent_rings(*mine);
     if (!failures.empty()) Core::throw_first(std::move(failures));
