@@ -135,6 +135,20 @@ struct Witness {
     }
 };
 
+/// Its firing makes others ready, and then runs whatever task there is while it waits for its own.
+struct Helper {
+    Output<int> one{"one"}, other{"other"};
+    Machine* machine;
+    explicit Helper(Machine* of) : machine(of) {}
+    bool operator()() {
+        one.write(one.make(1));
+        other.write(other.make(1));
+        machine->call([] {});
+        machine->barrier();
+        return false;
+    }
+};
+
 /// Short, and looks how far it is ahead of the other.
 struct Racer {
     Output<int> out{"out"};
@@ -162,6 +176,24 @@ TEST(TurnsTest, who_gets_room_in_the_middle_of_a_long_firing_goes_on_meanwhile) 
     EXPECT_EQ(maker.waited_in_vain, 0u);
     EXPECT_EQ(maker.firing, RoomMaker::count_of_rooms);
     EXPECT_EQ(seen.load(), RoomMaker::count_of_rooms);
+}
+
+TEST(TurnsTest, what_a_firing_makes_ready_is_run_although_the_firing_helps_while_it_waits) {
+    for (int round = 0; round < 50; ++round) {
+        Machine machine({.targets = 1});
+        std::atomic<std::size_t> seen{0};
+        Graph graph;
+        auto& helper = graph.add<Helper>("helper", {.targets = {0}}, &machine);
+        auto& one = graph.add<Witness>("one", {}, &seen);
+        auto& other = graph.add<Witness>("other", {}, &seen);
+        graph.connect(helper.one, one.in);
+        graph.connect(helper.other, other.in);
+        auto run = graph.start(machine);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);  // this thread does not help
+        while (seen < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+        ASSERT_EQ(seen.load(), 2u);
+        run.finish();
+    }
 }
 
 TEST(TurnsTest, what_is_ready_does_not_wait_behind_a_long_firing_of_the_thread_that_made_it_ready) {

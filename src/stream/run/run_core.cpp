@@ -206,6 +206,10 @@ void RunCore::put_ready(Server& server, Station& station) {
     if (idle_.any()) alert();
 }
 
+void RunCore::alert_again() noexcept {
+    if (something_ready() && idle_.any()) alert();
+}
+
 void RunCore::alert() noexcept {
     bool more_servers = false;
     {
@@ -275,7 +279,7 @@ void RunCore::serve(RunCore* run) {
     const int target = run->machine_.current_target();
     Server stand_in(*run, Server::helper);
     Server& server = target >= 0 ? *run->servers_[static_cast<std::size_t>(target)] : stand_in;
-    if (server.running()) return run->serve_later();
+    if (server.running()) return run->serve_later(server);
     const auto here = server.here();
     for (;;) {
         if (!server.serve()) {
@@ -292,8 +296,9 @@ void RunCore::serve(RunCore* run) {
 }
 
 /// The task runs inside a firing of the server that it would serve: the filter helps while it waits, or there was no
-/// room for the task. Whoever fires goes on with what is ready, and others are told of what comes then.
-void RunCore::serve_later() noexcept {
+/// room for the task. When the firing has ended, the server has somebody look again.
+void RunCore::serve_later(Server& server) noexcept {
+    server.note_turned_away();
     const std::lock_guard lock(lock_);
     idle_.enter();
     --serving_;

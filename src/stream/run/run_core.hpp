@@ -53,6 +53,8 @@ class RunCore {
     void put_ready(Station& station);
     /// Was made ready by the server.
     void put_ready(Server& server, Station& station);
+    /// Somebody who was to look at what is ready could not.
+    void alert_again() noexcept;
     /// The server's newest; where it has none, of those for all the deepest; or the one that waits longest elsewhere.
     Station* take_newest(Server& server);
     /// One of those that take_newest may leave waiting for ever: of what waits since the server's last such call.
@@ -180,7 +182,7 @@ class RunCore {
     bool begin_watch() noexcept;
     bool go_on_watching(Server& server);
     bool rest() noexcept;
-    void serve_later() noexcept;
+    void serve_later(Server& server) noexcept;
     void post_once(Station& to, Command& command);
     void post_in_turn(Station& to, Mail* mail, int most_tries);
 

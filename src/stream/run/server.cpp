@@ -115,9 +115,12 @@ bool Server::fire_at_once(Station& station, Mail* mail, bool last) {
 /// A firing has ended. Of what it made ready this thread goes on with the newest; the others are for all.
 void Server::share_fresh() {
     running_ = may_last_ = false;
-    if (fresh_.empty()) return;
-    if (next_ == nullptr) next_ = fresh_.take_newest();
-    while (Station* const fresh = fresh_.take_oldest()) run_.put_ready(*this, *fresh);
+    if (!fresh_.empty()) {
+        if (next_ == nullptr) next_ = fresh_.take_newest();
+        while (Station* const fresh = fresh_.take_oldest()) run_.put_ready(*this, *fresh);
+    }
+    if (std::exchange(turned_away_, false)) [[unlikely]]
+        run_.alert_again();
 }
 
 /// A source goes on behind all others that are ready. Where there are none it is this thread's next: among those that

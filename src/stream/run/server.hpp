@@ -85,6 +85,9 @@ class Server {
     /// Has a firing left jobs behind since the last such call?
     bool take_note_of_jobs() noexcept { return std::exchange(has_jobs_, false); }
 
+    /// A task that was to serve the run has come inside the firing under way.
+    void note_turned_away() noexcept { turned_away_ = true; }
+
     /// What help() has left over is for others.
     void hand_back();
 
@@ -125,6 +128,7 @@ class Server {
     bool may_last_ = false;             ///< the firing under way
     bool resuming_ = false;
     bool has_jobs_ = false;
+    bool turned_away_ = false;
     RingQueue<Station*> local_;
     Station* next_ = nullptr;
     Station* unlisted_ = nullptr;  ///< those for which local_ could not grow
