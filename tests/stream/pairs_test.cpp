@@ -11,6 +11,7 @@
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"
+#include "tests/sanitizers.hpp"
 
 using namespace penstock;
 using namespace std::chrono_literals;
@@ -87,7 +88,8 @@ TEST(Pairs, of_copies_with_short_firings_fire_one_behind_the_other) {
     const Ran ran = run(0, 3, 0us);
     EXPECT_EQ(ran.sum, whole_sum);
     EXPECT_EQ(ran.buffers, static_cast<std::uint64_t>(count));
-    EXPECT_GT(ran.right_behind, 0u) << "not all where the system interrupts a firing, which then seems long";
+    if (!penstock_tests::sanitized)  // no firing is short there
+        EXPECT_GT(ran.right_behind, 0u) << "not all where the system interrupts a firing, which then seems long";
 }
 
 TEST(Pairs, of_copies_with_long_firings_leave_them_to_whoever_is_free) {
