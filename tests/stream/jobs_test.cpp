@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -251,6 +252,49 @@ TEST(StreamJobs, a_job_that_fails_fails_its_firing) {
     for (auto* const machine : {&threads, &alone, &workers}) {
         expect_failure<Failing>(*machine);
         expect_failure<FailingChain>(*machine);
+    }
+}
+
+/// Has always jobs for all threads.
+struct Busy {
+    static constexpr bool may_be_copied = true;
+    Input<float> in_{"in"};
+    Output<float> out_{"out"};
+    Spread tasks;
+    void operator()() {
+        const auto& read = tasks.keep(in_.read());
+        auto& made = tasks.keep(out_.make(rows, columns));
+        const auto from = read.image();
+        const auto to = made.edit_image();
+        for (std::size_t row = 0; row < rows; row += rows / 8) {
+            const std::array<std::size_t, 2> at{row, 0}, size{rows / 8, columns};
+            tasks.call<twice>(in(from.part(at, size)), out(to.part(at, size)));
+        }
+        tasks.then([this, &made] { out_.write(std::move(made)); });
+    }
+};
+
+struct FailsLate {
+    Input<float> in_{"in"};
+    int left = 100;
+    void operator()() {
+        (void)in_.read();
+        if (--left == 0) throw std::runtime_error("enough");
+    }
+};
+
+TEST(StreamJobs, a_run_that_fails_ends_although_there_are_always_jobs) {
+    for (const int targets : {1, 2}) {
+        Machine machine({.targets = targets});
+        Graph graph;
+        auto& source =
+            graph.add<Pictures>("source", {}, std::numeric_limits<int>::max());  // more than there is time for
+        auto& busy = graph.add<Busy>("busy", {.copies = 3});
+        auto& late = graph.add<FailsLate>("late");
+        graph.connect(source.out, busy.in_);
+        graph.connect(busy.out_, late.in_);
+        auto run = graph.start(machine);
+        EXPECT_THROW(run.finish(), FilterFailed);
     }
 }
 
