@@ -195,10 +195,8 @@ bool ClusterState::use_spare(Locked& guard, Member& member, Member& spare) {
     say(*wire, Control::become, {}, packed(invitation));
     // Where no other can be started, one that is slow is waited for as long as one that does not answer.
     const auto until = std::chrono::steady_clock::now() + (engine->starts_others() ? 200ms : options.patience);
-    while (wire->under_way() != 0 && wire->state() != wire::Wire::State::lost &&
-           std::chrono::steady_clock::now() < until)
-        std::this_thread::sleep_for(1ms);
-    const bool heard = wire->under_way() == 0;
+    while (wire->under_way() != 0 && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    const bool heard = wire->under_way() == 0 && !wire->over();  // in this order: the end drops what is under way
     endpoint.fence(static_cast<wire::Site>(as_spare.site), as_spare.generation);
     if (engine->starts_others()) invite(spare);
     guard.lock();

@@ -40,8 +40,7 @@ void Wire::add(Outgoing frame) {
     frame.head.payload_bytes = frame.payload.size();
     {
         const std::lock_guard guard(lock_);
-        const auto state = state_.load(std::memory_order_relaxed);
-        if (state != State::closed && state != State::lost && state != State::refused) {
+        if (!over()) {
             frame.head.sequence = sent_.load(std::memory_order_relaxed) + 1;
             out_.push_back(std::move(frame));
             sent_.store(out_.back().head.sequence, std::memory_order_release);
@@ -49,6 +48,11 @@ void Wire::add(Outgoing frame) {
         }
     }
     if (frame.keeper != nullptr) frame.keeper->let_go(frame.what, false);
+}
+
+bool Wire::over() const noexcept {
+    const auto now = state();
+    return now == State::lost || now == State::refused || now == State::closed;
 }
 
 std::size_t Wire::under_way() {

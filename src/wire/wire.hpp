@@ -66,13 +66,15 @@ class Wire {
     /// Writes what is queued, as far as the connection takes it; the rest follows by itself.
     void flush() noexcept;
     State state() const noexcept { return state_.load(std::memory_order_acquire); }
+    /// Lost, refused or closed: nothing goes over it any more, and what was under way has been dropped.
+    bool over() const noexcept;
     /// Frames in order, so far: put, and arrived.
     std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_acquire); }
     std::uint64_t received() const noexcept { return received_.load(std::memory_order_acquire); }
     std::uint64_t bytes_sent() const noexcept { return bytes_sent_.load(std::memory_order_relaxed); }
     std::uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
     std::uint64_t joined_times() const noexcept { return joined_times_.load(std::memory_order_relaxed); }
-    /// Frames that have not been acknowledged.
+    /// Frames that have not been acknowledged; none behind the end (over()), whether they arrived or not.
     std::size_t under_way();
 
     // ---- whoever has the endpoint's turn ----

@@ -106,28 +106,32 @@ TEST(NodeLoss, a_spare_that_dies_when_it_is_to_become_a_node_does_not_use_that_u
     }
 }
 
+// Before its wire is known to be lost, and behind that.
 TEST(NodeLoss, when_the_last_spare_dies_so_the_run_ends_at_once_with_what_is_missing) {
-    const auto engine = std::make_shared<EngineOnce>(false);
-    auto options = workers(2);
-    options.own_engine = engine;
-    options.listen = "unix";
-    options.patience = 2s;
-    options.spares = 1;
-    options.time_to_start = 600s;
-    Cluster cluster(options);
-    engine->at_hand_over = [processes = processes_of(cluster)](const std::string& spare) {
-        kill(processes.at(spare), SIGKILL);
-    };
-    WorkChain chain(OnNodeLoss::replay, true, 1'000'000);
-    auto run = chain.graph.start(cluster);
-    chain.wait_for(100);
-    hit(cluster, "workers.0", SIGKILL);
-    try {
-        run.finish();
-        ADD_FAILURE();
-    } catch (const NodeDied& died) {
-        EXPECT_EQ(died.node(), "workers.0");
-        EXPECT_NE(std::string(died.what()).find("there is no other"), std::string::npos) << died.what();
+    for (const auto known_for : {0s, 4s}) {
+        const auto engine = std::make_shared<EngineOnce>(false);
+        auto options = workers(2);
+        options.own_engine = engine;
+        options.listen = "unix";
+        options.patience = 2s;
+        options.spares = 1;
+        options.time_to_start = 600s;
+        Cluster cluster(options);
+        engine->at_hand_over = [known_for, processes = processes_of(cluster)](const std::string& spare) {
+            kill(processes.at(spare), SIGKILL);
+            std::this_thread::sleep_for(known_for);
+        };
+        WorkChain chain(OnNodeLoss::replay, true, 1'000'000);
+        auto run = chain.graph.start(cluster);
+        chain.wait_for(100);
+        hit(cluster, "workers.0", SIGKILL);
+        try {
+            run.finish();
+            ADD_FAILURE();
+        } catch (const NodeDied& died) {
+            EXPECT_EQ(died.node(), "workers.0");
+            EXPECT_NE(std::string(died.what()).find("there is no other"), std::string::npos) << died.what();
+        }
     }
 }
 
