@@ -24,9 +24,18 @@ void take_storage(Block& block, std::size_t bytes) {
     block.own.owner = &block;
 }
 
+Block* new_block() {
+    return new (Recycled<Block>::operator new(sizeof(Block), std::align_val_t{alignof(Block)})) Block;
+}
+
+void delete_block(Block* block) noexcept {
+    block->~Block();
+    Recycled<Block>::operator delete(block, sizeof(Block), std::align_val_t{alignof(Block)});
+}
+
 void destroy(Block* block) noexcept {
     give_values(block->own);
-    delete block;
+    delete_block(block);
 }
 
 /// A reader less. True for the last.
@@ -50,7 +59,7 @@ Block* make_block(Pool* pool, std::size_t bytes) {
 }
 
 Block* make_block_in(std::shared_ptr<BlockMemory> memory, std::size_t bytes) {
-    auto block = std::make_unique<Block>();
+    std::unique_ptr<Block, decltype([](Block* unmade) { delete_block(unmade); })> block(new_block());
     block->own.memory = std::move(memory);
     take_storage(*block, bytes);
     block->storage = &block->own;
@@ -157,10 +166,10 @@ void Pool::count_out(Block& block) noexcept {
 }
 
 Block* Pool::get_envelope() {
-    if (limited()) return new Block;
+    if (limited()) return new_block();
     take_in_returned();
     if (envelopes_ != nullptr) return std::exchange(envelopes_, static_cast<Block*>(envelopes_->next));
-    Block* const block = new Block;
+    Block* const block = new_block();
     block->pool = this;
     ++made_;
     return block;

@@ -13,6 +13,7 @@
 #include "penstock/buffer.hpp"
 #include "stream/buffers/budget.hpp"
 #include "stream/buffers/return_list.hpp"
+#include "stream/run/recycled.hpp"
 #include "stream/run/starvation.hpp"
 
 namespace penstock::streaming {
@@ -30,7 +31,7 @@ Block* share(Block* block);
 class Server;
 class Station;
 
-class Pool {
+class Pool : public Recycled<Pool> {
   public:
     /// `most`: blocks that exist at once before exhausted(); 0: no limit. `memory`: of their values; null: the cache of
     /// blocks, or malloc.

@@ -55,6 +55,9 @@ class Adjacency {
     std::vector<bool> in_order_;  ///< of each filter, without feedback: its copies pass an order on
 };
 
+/// Filters by position in the model, each behind all that lead to it, by all streams or by those that are no feedback:
+/// all of them where these close no cycle.
+std::vector<std::size_t> in_order(const Adjacency& adjacency, bool by_feedback);
 /// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters. Looks at each
 /// filter and each stream once, as the next, and finds a filter by binary search.
 std::vector<std::size_t> cycles_of(const Adjacency& adjacency);

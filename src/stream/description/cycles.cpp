@@ -47,10 +47,29 @@ class Walk {
 
 }  // namespace
 
+// Kahn's algorithm (Topological sorting of large networks, 1962).
+std::vector<std::size_t> in_order(const Adjacency& adjacency, bool by_feedback) {
+    const auto& model = adjacency.model();
+    const auto counts = [by_feedback](const StreamModel& stream) { return by_feedback || !stream.options.feedback; };
+    std::vector<std::size_t> awaited(model.filters.size()), ordered;  // streams from filters that are not yet in order
+    for (const auto& stream : model.streams)
+        if (counts(stream)) ++awaited[model.position(stream.to)];
+    ordered.reserve(awaited.size());
+    for (std::size_t at = 0; at < awaited.size(); ++at)
+        if (awaited[at] == 0) ordered.push_back(at);
+    for (std::size_t next = 0; next < ordered.size(); ++next)
+        for (const auto* const stream : adjacency.out_of(model.filters[ordered[next]].id))
+            if (counts(*stream))
+                if (const auto to = model.position(stream->to); --awaited[to] == 0) ordered.push_back(to);
+    return ordered;
+}
+
 // Tarjan's algorithm for strongly connected components (Depth-first search and linear graph algorithms, 1972).
 std::vector<std::size_t> cycles_of(const Adjacency& adjacency) {
     const auto count = adjacency.model().filters.size();
-    std::vector<std::size_t> cycles(count), entered(count), lowest(count);
+    std::vector<std::size_t> cycles(count);
+    if (in_order(adjacency, true).size() == count) return cycles;
+    std::vector<std::size_t> entered(count), lowest(count);
     std::vector<bool> open(count);
     std::vector<std::size_t> stack;
     std::size_t clock = 0, number = 0;
@@ -94,27 +113,21 @@ std::vector<std::size_t> cycles_of(const Adjacency& adjacency) {
 
 std::vector<std::uint32_t> depths_of(const Adjacency& adjacency) {
     const auto& model = adjacency.model();
-    std::vector<std::size_t> left;  // each behind all that it leads to
-    std::vector<bool> entered(model.filters.size());
-    Walk walk(adjacency, false);
-    for (std::size_t first = 0; first < entered.size(); ++first)
-        if (!entered[first])
-            walk.from(
-                first, [&](std::size_t at) { entered[at] = true; },
-                [&](std::size_t, std::size_t successor) { return !entered[successor]; },
-                [&](std::size_t at) { left.push_back(at); });
     std::vector<std::uint32_t> depths(model.filters.size());
-    for (auto at = left.rbegin(); at != left.rend(); ++at)
-        for (const auto* const stream : adjacency.out_of(model.filters[*at].id)) {
+    for (const auto at : in_order(adjacency, false))
+        for (const auto* const stream : adjacency.out_of(model.filters[at].id)) {
             if (stream->options.feedback) continue;
             auto& depth = depths[model.position(stream->to)];
-            depth = std::max(depth, depths[*at] + 1);
+            depth = std::max(depth, depths[at] + 1);
         }
     return depths;
 }
 
 void find_undeclared_cycles(const Adjacency& adjacency, const std::function<void(std::string)>& say) {
     const auto& model = adjacency.model();
+    const auto is_feedback = [](const StreamModel& stream) { return stream.options.feedback; };
+    if (std::ranges::none_of(model.streams, is_feedback) && in_order(adjacency, false).size() == model.filters.size())
+        return;
     const auto name = [&](std::size_t at) { return "'" + model.filters[at].name + "'"; };
     enum class Mark { fresh, open, done };
     std::vector<Mark> marks(model.filters.size(), Mark::fresh);
@@ -137,7 +150,7 @@ void find_undeclared_cycles(const Adjacency& adjacency, const std::function<void
     const auto cycles = cycles_of(adjacency);
     for (const auto& stream : model.streams) {
         const auto from = model.position(stream.from), to = model.position(stream.to);
-        if (stream.options.feedback && (cycles[from] == 0 || cycles[from] != cycles[to]))
+        if (is_feedback(stream) && (cycles[from] == 0 || cycles[from] != cycles[to]))
             say("the stream from " + name(from) + " to " + name(to) + " is called feedback, but closes no cycle");
     }
 }

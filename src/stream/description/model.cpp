@@ -126,19 +126,15 @@ void check_order(const Adjacency& adjacency, const Say& say) {
 }  // namespace
 
 const FilterModel* Model::filter(std::uint64_t id) const noexcept {
-    // A graph that was never edited has its filters' numbers one after the other.
-    if (filters.empty()) return nullptr;
-    if (const auto guess = id - filters.front().id; guess < filters.size() && filters[guess].id == id)
-        return &filters[guess];
-    const auto at = std::ranges::lower_bound(filters, id, {}, &FilterModel::id);
-    return at == filters.end() || at->id != id ? nullptr : &*at;
+    const auto at = position(id);
+    return at == filters.size() ? nullptr : &filters[at];
 }
 FilterModel* Model::filter(std::uint64_t id) noexcept {
     return const_cast<FilterModel*>(std::as_const(*this).filter(id));
 }
-std::size_t Model::position(std::uint64_t id) const noexcept {
-    const auto* const found = filter(id);
-    return found == nullptr ? filters.size() : static_cast<std::size_t>(found - filters.data());
+std::size_t Model::position_among_gaps(std::uint64_t id) const noexcept {
+    const auto at = std::ranges::lower_bound(filters, id, {}, &FilterModel::id);
+    return at == filters.end() || at->id != id ? filters.size() : static_cast<std::size_t>(at - filters.begin());
 }
 const StreamModel* Model::stream(std::uint64_t id) const noexcept {
     const auto at = std::ranges::lower_bound(streams, id, {}, &StreamModel::id);

@@ -85,7 +85,12 @@ struct Model {
     const FilterModel* filter(std::uint64_t id) const noexcept;
     FilterModel* filter(std::uint64_t id) noexcept;
     /// Where it stands in `filters`; their number, where it does not.
-    std::size_t position(std::uint64_t filter) const noexcept;
+    std::size_t position(std::uint64_t filter) const noexcept {
+        // A graph that was never edited has its filters' numbers one after the other.
+        if (filters.empty()) return 0;
+        const auto guess = filter - filters.front().id;
+        return guess < filters.size() && filters[guess].id == filter ? guess : position_among_gaps(filter);
+    }
     const StreamModel* stream(std::uint64_t id) const noexcept;
     const FilterModel* named(const std::string& name) const noexcept;
     FilterModel* named(const std::string& name) noexcept;
@@ -94,6 +99,8 @@ struct Model {
     static std::string group_of(const StreamModel& stream);
 
   private:
+    std::size_t position_among_gaps(std::uint64_t filter) const noexcept;
+
     FilterIndex by_name_;
 };
 

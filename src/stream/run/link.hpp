@@ -6,6 +6,7 @@
 #pragma once
 
 #include "penstock/stream_options.hpp"
+#include "stream/run/recycled.hpp"
 #include "stream/run/starvation.hpp"
 
 namespace penstock::streaming {
@@ -20,7 +21,7 @@ struct Loop;
 struct Outlet;
 class Station;
 
-struct alignas(128) Link {
+struct alignas(128) Link : Recycled<Link> {
     // Written while both ends are held, read by both.
     Station* sink = nullptr;  ///< that of `to`, whose line the producer need not touch
     Outlet* from = nullptr;

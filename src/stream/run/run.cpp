@@ -133,16 +133,15 @@ std::unique_ptr<RunState> RunState::make(Machine& machine, Model& described, con
     for (const auto& filter : described.filters)
         if (!filter.options.target_classes.empty() && !filter.options.targets.empty())
             throw GraphError({"filter '" + filter.name + "' names targets and classes of targets: say one of the two"});
-    {
-        auto resolved = described;
-        resolve_places(resolved, machine);
-        if (auto problems = problems_of(resolved, machine.all_targets()); !problems.empty())
-            throw GraphError(std::move(problems));
-    }
+    auto resolved = described;
+    resolve_places(resolved, machine);
+    if (auto problems = problems_of(resolved, machine.all_targets()); !problems.empty())
+        throw GraphError(std::move(problems));
+    for (auto& filter : resolved.filters) filter.changes.clear();
     for (auto& filter : described.filters)
         for (auto& [name, value] : std::exchange(filter.changes, {}))
             streaming::named(filter.first->settings, name)->set(value);
-    auto state = std::make_unique<RunState>(machine, described);
+    auto state = std::make_unique<RunState>(machine, std::move(resolved));
     try {
         if (auto problems = state->core.backend().problems(state->model); !problems.empty())
             throw GraphError(std::move(problems));
@@ -175,9 +174,8 @@ void RunState::spread_over(Placement placement, std::uint32_t here, std::uint32_
     if (here != 0) core.raise = [all = far.get()](const Event& event) { all->raise(event); };
 }
 
-RunState::RunState(Machine& machine, const Model& described)
-    : model(described), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {
-    resolve_places(model, machine);
+RunState::RunState(Machine& machine, Model resolved)
+    : model(std::move(resolved)), core(machine), wiring(core), end_of_machine(MachineEnd::of(machine)) {
     core.raise = [this](const Event& event) { send(event, ""); };
 }
 

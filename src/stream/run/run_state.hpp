@@ -71,7 +71,8 @@ struct StreamCounts {
 };
 
 struct RunState final : MachineEnd::Stoppable {
-    RunState(Machine& machine, const Model& described);
+    /// `resolved`: what is described, behind resolve_places().
+    RunState(Machine& machine, Model resolved);
     ~RunState();
     /// Checks everything and makes it; nothing fires yet. `prepare`: before there are stations. Throws as
     /// Graph::start() does.

@@ -31,7 +31,7 @@ struct Waiting {
 
 /// What each firing touches comes first, here and in what follows: a chain of filters that do little costs what its
 /// lines do that have left the first-level cache when its turn comes again (`./bench hop`).
-struct alignas(64) Inlet {
+struct alignas(64) Inlet : Recycled<Inlet> {
     Station* station = nullptr;
     Block* hand = nullptr;  ///< handed over by the firing before this one
     std::atomic<std::uint64_t> read{0};
@@ -57,7 +57,7 @@ struct Branch {
     std::uint64_t random = 0x9E3779B97F4A7C15u;
 };
 
-struct alignas(64) Outlet {
+struct alignas(64) Outlet : Recycled<Outlet> {
     Station* station = nullptr;
     /// The only sink, which the same thread runs, and which may fire inside the writer's firing
     Link* fused = nullptr;
@@ -161,7 +161,7 @@ enum class Doing : std::uint8_t {
     ended
 };
 
-class alignas(64) Station {
+class alignas(64) Station : public Recycled<Station> {
     // What each firing touches, in three lines.
     std::shared_ptr<AnyFilter> filter_;
 

@@ -113,11 +113,12 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
     const std::lock_guard lock(run_.picture);
     for (auto& outlet : station.outlets) {
         std::vector<Branch> branches;
-        std::map<std::string, std::size_t> numbers;
+        std::map<std::string_view, std::size_t> numbers;  // of streams that have a name
         for (const auto* const stream : adjacency.out_of(filter)) {
             if (stream->output != outlet->index) continue;
-            const auto [named, fresh] = numbers.emplace(Model::group_of(*stream), branches.size());
-            Branch& branch = fresh ? branches.emplace_back() : branches[named->second];
+            const std::string_view name = stream->options.name;
+            const auto number = name.empty() ? branches.size() : numbers.emplace(name, branches.size()).first->second;
+            Branch& branch = number == branches.size() ? branches.emplace_back() : branches[number];
             branch.policy = stream->options.policy;
             branch.turn =
                 static_cast<std::uint32_t>(adjacency.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
