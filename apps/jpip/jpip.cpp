@@ -156,8 +156,11 @@ void Mosaic::operator()() {
     if (++at->count < tiles) return;
     const auto size = mosaic_of(decoder_.size(at->files[0].span()));
     const auto& tile_chain = chain(decoder_.size(at->files[0].span(), divisor));
-    auto pixels = mosaic.make(size.rows, size.columns * channels);
-    const auto image = pixels.edit_image();
+    const bool in_place = result_.data() != nullptr;
+    const auto place = in_place ? frame_of(result_, static_cast<std::size_t>(time)) : view<std::uint8_t, 2>{};
+    auto pixels =
+        in_place ? mosaic.wrap(view<const std::uint8_t, 2>(place)) : mosaic.make(size.rows, size.columns * channels);
+    const auto image = in_place ? place : pixels.edit_image();
     for (std::size_t number = 0; number < tiles; ++number) {
         const auto& file = tasks.keep(std::move(at->files[number]));
         tasks.call(tile_chain, in(file.span()), inout(tile_in(image, number)));
@@ -173,7 +176,11 @@ void Store::operator()() {
     const auto image = components::rows_of(read);  // of a picture of three channels too
     const auto number = size(read.tags().time);
     ++count_;
-    if (result_.data() != nullptr) return copy(image, frame_of(result_, number));
+    if (result_.data() != nullptr) {
+        const auto place = frame_of(result_, number);
+        if (image.data() != place.data()) copy(image, place);  // it may have been made there
+        return;
+    }
     if (file.get().empty()) return;
     rows_ = image.extent(0), bytes_ = image.extent(1);
     own_.resize(std::max(own_.size(), (number + 1) * image.size()));
@@ -192,7 +199,7 @@ void Store::finish() {
 
 double streams(const Films& films, int divisor, view<std::uint8_t, 3> result, Machine& machine, int copies) {
     Graph graph;
-    auto& mosaic = graph.add<Mosaic>("decode", {.copies = copies}, divisor);
+    auto& mosaic = graph.add<Mosaic>("decode", {.copies = copies}, divisor, result);
     auto& store = graph.add<Store>("store", {}, result);
     for (std::size_t film = 0; film < films.count; ++film) {
         // All files of a frame go to one copy; few of them wait: so the films stay in step.

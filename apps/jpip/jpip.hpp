@@ -128,7 +128,8 @@ struct Mosaic {
     Setting<int> divisor{"divisor", 1, {.least = 1, .most = 4}};
     Spread tasks;
     Mosaic() = default;
-    explicit Mosaic(int by) { divisor = by; }
+    /// `result`: where mosaics are made, by their tags' time, for a Store that knows the same place; none: in buffers.
+    explicit Mosaic(int by, view<std::uint8_t, 3> result = {}) : result_{result} { divisor = by; }
     void operator()();
 
   private:
@@ -139,6 +140,7 @@ struct Mosaic {
     };
     using TileChain = Chain<std::span<const std::uint8_t>, view<std::uint8_t, 2>>;
     const TileChain& chain(const PictureSize& frame);
+    view<std::uint8_t, 3> result_{};
     std::vector<Begun> begun_;
     JpegDecoder decoder_;
     std::map<std::tuple<std::size_t, std::size_t, int>, TileChain> chains_;  ///< of each size of frames, and divisor
