@@ -226,6 +226,7 @@ void RunState::stop_for_end() noexcept {
 }
 
 void RunState::at_program_ends(void (*act)(Station&)) {
+    if (!wiring.any_program_end.load(std::memory_order_relaxed)) return;
     const std::unique_lock lock(core.structure, std::try_to_lock);
     if (!lock.owns_lock()) return;
     for (auto* const station : wiring.program_ends) act(*station);

@@ -30,6 +30,8 @@ class Wiring {
     std::map<LinkName, Link*> links;
     /// Stations that are the program's own ends of streams; locked by the run's `structure`.
     std::vector<Station*> program_ends;
+    /// Has there ever been one? Whoever helps asks behind each firing.
+    std::atomic<bool> any_program_end{false};
     FarRun* far = nullptr;  ///< of a run over several nodes
     /// Keeps a station, as one of the run.
     Station& keep(std::unique_ptr<Station> station);

@@ -201,7 +201,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         // Without a turn of its own: it moves nothing of the run, and the end of a job is mail like others.
         if (helps && (jobs_first || !ran) && backend_->abilities.issue_tasks) {
             const auto until = jobs_first ? Clock::ticks() + Clock::ticks_of(longest_of_jobs) : 0;
-            while (help_with_jobs(machine_)) {
+            while (help_with_jobs(machine_, jobs_first ? JobsOf::this_thread : JobsOf::anybody)) {
                 ran = true;
                 if (Clock::ticks() >= until || must_look()) break;
             }

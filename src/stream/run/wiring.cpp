@@ -184,7 +184,7 @@ Station& Wiring::keep(std::unique_ptr<Station> station) {
     const bool of_program = kept.external && kept.far == nullptr;
     if (of_program) program_ends.reserve(program_ends.size() + 1);
     run_.add_station(std::move(station));
-    if (of_program) program_ends.push_back(&kept);
+    if (of_program) program_ends.push_back(&kept), any_program_end = true;
     return kept;
 }
 

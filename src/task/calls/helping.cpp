@@ -18,12 +18,13 @@ Initiator* helper_of(Machine& machine) noexcept {
 /// What this thread itself has issued, and then what tasks of targets have, jobs of firings among it; nothing that
 /// other threads of the program issued, who may have told it to wait for this one.
 template <class Visit>
-bool any_ring(Initiator& mine, Visit&& visit) {
+bool any_ring(Initiator& mine, JobsOf whose, Visit&& visit) {
     const auto look_at = [&](Initiator& initiator) {
         Ring* const ring = initiator.deque().inviting(Initiator::any_target, Deque::Look::everything);
         return ring != nullptr && visit(*ring);
     };
     if (look_at(mine)) return true;
+    if (whose == JobsOf::this_thread) return false;
     const Core& core = mine.core();
     for (std::uint32_t i = 0, count = core.initiator_count(); i < count; ++i)
         if (Initiator& other = core.initiator(i); other.target() != Initiator::any_target && look_at(other))
@@ -33,9 +34,9 @@ bool any_ring(Initiator& mine, Visit&& visit) {
 
 }  // namespace
 
-bool help_with_jobs(Machine& machine) {
+bool help_with_jobs(Machine& machine, JobsOf whose) {
     Initiator* const mine = helper_of(machine);
-    return mine != nullptr && any_ring(*mine, [&](Ring& ring) {
+    return mine != nullptr && any_ring(*mine, whose, [&](Ring& ring) {
                const auto claim = ring.pending().claim(most_claimed, mine->core().workers());
                if (claim.count == 0) return false;
                mine->counters().helped.add(claim.count);
@@ -46,7 +47,7 @@ bool help_with_jobs(Machine& machine) {
 
 bool jobs_wait(Machine& machine) noexcept {
     Initiator* const mine = helper_of(machine);
-    return mine != nullptr && any_ring(*mine, [](Ring&) { return true; });
+    return mine != nullptr && any_ring(*mine, JobsOf::anybody, [](Ring&) { return true; });
 }
 
 }  // namespace penstock

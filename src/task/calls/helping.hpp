@@ -6,8 +6,13 @@ namespace penstock {
 
 class Machine;
 
+enum class JobsOf {
+    this_thread,
+    anybody  ///< this thread first, then targets
+};
+
 /// Runs a few tasks of this thread's own deque, or of a target's. False: none waits, or this thread does not help.
-bool help_with_jobs(Machine& machine);
+bool help_with_jobs(Machine& machine, JobsOf whose);
 /// Would it find one?
 bool jobs_wait(Machine& machine) noexcept;
 
