@@ -188,10 +188,8 @@ Contestant contestant(std::string name, std::shared_ptr<Grid> grid, std::int64_t
             }};
 }
 
-/// The first replays try how the tasks are best dealt out.
-constexpr int replays_until_settled = 7;
 void settle(penstock::Recording& recording) {
-    for (int i = 0; i < replays_until_settled; ++i) recording.replay();
+    for (int i = 0; i < bench::replays_until_settled; ++i) recording.replay();
 }
 
 std::vector<Contestant> ways(std::shared_ptr<Grid> grid, std::int64_t steps, std::int32_t n, penstock::Machine& machine,

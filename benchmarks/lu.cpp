@@ -87,7 +87,7 @@ class Replayed {
             input.copy_from(matrix);
             recording_.emplace(calls_.record([&] { lu::dependent(matrix, calls_); }));
             matrix.copy_from(input);
-            for (int i = 0; i < replays_until_settled; ++i) {
+            for (int i = 0; i < bench::replays_until_settled; ++i) {
                 recording_->replay();
                 matrix.copy_from(input);
             }
@@ -96,7 +96,6 @@ class Replayed {
     }
 
   private:
-    static constexpr int replays_until_settled = 7;
     penstock::Machine& machine_;
     penstock::Dependences calls_;
     std::optional<penstock::Recording> recording_;

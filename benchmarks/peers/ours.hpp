@@ -12,6 +12,9 @@ namespace bench {
 /// number of targets: one for each other processor, and at least one.
 std::unique_ptr<penstock::Machine> make_machine(penstock::MachineOptions options = {});
 
+/// The first replays of a recording try how its tasks are best dealt out.
+inline constexpr int replays_until_settled = 7;
+
 /// Waits alone: another processor executes each task. `machine` must outlive the peer.
 Peer penstock_peer(penstock::Machine& machine);
 /// Waits with wait(penstock::help).

@@ -124,9 +124,10 @@ bool Station::step() {
         return outlets.empty() || std::ranges::any_of(outlets, [](const auto& outlet) { return !outlet->closed; });
     };
     if (source_ ? outputs_open() : inputs_ready()) return fire(), true;
-    if (!source_ && inputs_over() && run_.stopping()) [[unlikely]]  // before it was told: its writer may have failed
-        return end(), false;
-    if (source_ || inputs_over()) return end_of_inputs(), true;
+    if (source_ || inputs_over()) [[unlikely]] {
+        if (!source_ && run_.stopping()) return end(), false;  // before it was told: its writer may have failed
+        return end_of_inputs(), true;
+    }
     waits_plainly_ = !holds_back_;
     tally(ran_dry);
     return waits(Doing::waits_for_input);
