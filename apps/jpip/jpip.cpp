@@ -158,6 +158,9 @@ void Mosaic::operator()() {
     const auto& tile_chain = chain(decoder_.size(at->files[0].span(), divisor));
     const bool in_place = result_.data() != nullptr;
     const auto place = in_place ? frame_of(result_, static_cast<std::size_t>(time)) : view<std::uint8_t, 2>{};
+    if (in_place && place.extents() != std::array{size.rows, size.columns * channels})
+        throw UsageError("a mosaic of " + std::to_string(size.rows) + " x " + std::to_string(size.columns) +
+                         " pixels does not fit where the others are kept");
     auto pixels =
         in_place ? mosaic.wrap(view<const std::uint8_t, 2>(place)) : mosaic.make(size.rows, size.columns * channels);
     const auto image = in_place ? place : pixels.edit_image();

@@ -128,7 +128,8 @@ struct Mosaic {
     Setting<int> divisor{"divisor", 1, {.least = 1, .most = 4}};
     Spread tasks;
     Mosaic() = default;
-    /// `result`: where mosaics are made, by their tags' time, for a Store that knows the same place; none: in buffers.
+    /// `result`: where mosaics are made, by their tags' time, of which each must come once, for a Store that knows the
+    /// same place; none: in buffers.
     explicit Mosaic(int by, view<std::uint8_t, 3> result = {}) : result_{result} { divisor = by; }
     void operator()();
 

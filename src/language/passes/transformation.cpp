@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <list>
 #include <mutex>
 #include <utility>
 
@@ -129,14 +130,18 @@ std::vector<Transformation> all_transformations() {
     return made;
 }
 
-constinit const std::vector<Transformation>* listed = nullptr;  // under the lock; each list stays
+/// All lists that were ever shown, the present one last: who has one may keep it. Under the lock.
+std::list<std::vector<Transformation>>& lists() {
+    static auto& all = *new std::list<std::vector<Transformation>>;
+    return all;
+}
 
 }  // namespace
 
 const std::vector<Transformation>& transformations() {
     const std::lock_guard guard(language::lock);
-    if (listed == nullptr) listed = new std::vector<Transformation>(all_transformations());
-    return *listed;
+    if (lists().empty()) lists().push_back(all_transformations());
+    return lists().back();
 }
 
 void register_pass(Transformation of, PassFunction apply) {
@@ -147,7 +152,7 @@ void register_pass(Transformation of, PassFunction apply) {
     if (std::ranges::any_of(all_transformations(), taken))
         throw UsageError("there is a pass '" + of.name + "' already: give this one another name");
     language::user_passes().push_back({std::move(of), std::move(apply)});
-    listed = new std::vector<Transformation>(all_transformations());
+    lists().push_back(all_transformations());
 }
 
 std::string ApplicationElement::attribute(const std::string& wanted) const {

@@ -77,9 +77,11 @@ void Adjacency::find_anchors() {
 }
 
 bool Adjacency::shared(const StreamModel& stream) const {
+    const auto& name = stream.options.name;
     return stream.options.policy == Policy::broadcast ||
            std::ranges::any_of(out_of(stream.from), [&](const StreamModel* other) {
-               return other->output == stream.output && Model::group_of(*other) != Model::group_of(stream);
+               return other->output == stream.output && other != &stream &&
+                      (name.empty() || other->options.name != name);
            });
 }
 

@@ -58,8 +58,8 @@ class Adjacency {
 /// Filters by position in the model, each behind all that lead to it, by all streams or by those that are no feedback:
 /// all of them where these close no cycle.
 std::vector<std::size_t> in_order(const Adjacency& adjacency, bool by_feedback);
-/// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters. Looks at each
-/// filter and each stream once, as the next, and finds a filter by binary search.
+/// Which cycle each filter is in: numbers from 1, 0 for none. By position in model.filters. In linear time, as the
+/// next.
 std::vector<std::size_t> cycles_of(const Adjacency& adjacency);
 /// How many streams lie between a source and each filter, by the longest way without feedback. By position in
 /// model.filters; of a model whose cycles are declared.

@@ -81,7 +81,7 @@ void check_streams(const Adjacency& adjacency, const Say& say) {
     const auto& model = adjacency.model();
     const bool twice = any_twice(model);
     std::set<Pair> pairs;
-    std::map<std::string, const StreamModel*> groups;
+    std::map<std::string_view, const StreamModel*> groups;  // streams of one name are one stream
     for (const auto& stream : model.streams) {
         const auto* const from = model.filter(stream.from);
         const auto* const to = model.filter(stream.to);
@@ -105,7 +105,7 @@ void check_streams(const Adjacency& adjacency, const Say& say) {
         if (options.ordered && std::ranges::any_of(adjacency.into(stream.to), beside))
             wrong(" is ordered, but others lead to the same input, whose numbers mean something else");
         if (options.name.empty()) continue;  // a stream of its own
-        const auto [first, fresh] = groups.emplace(Model::group_of(stream), &stream);
+        const auto [first, fresh] = groups.emplace(options.name, &stream);
         if (!fresh &&
             (first->second->options.policy != options.policy || first->second->options.when_full != options.when_full))
             say("the streams called " + quoted(options.name) +
@@ -174,10 +174,6 @@ void FilterIndex::add(std::size_t hash, std::uint64_t filter) {
     while (slots_[at].filter != 0) at = (at + 1) & (slots_.size() - 1);
     slots_[at] = {hash, filter};
     ++taken_;
-}
-
-std::string Model::group_of(const StreamModel& stream) {
-    return stream.options.name.empty() ? "#" + std::to_string(stream.id) : stream.options.name;
 }
 
 bool same(const StreamOptions& a, const StreamOptions& b) {

@@ -95,8 +95,6 @@ struct Model {
     const FilterModel* named(const std::string& name) const noexcept;
     FilterModel* named(const std::string& name) noexcept;
     const FilterModel* owning(const AnyFilter* filter) const noexcept;
-    /// What makes streams one stream: a name, or else a number of its own.
-    static std::string group_of(const StreamModel& stream);
 
   private:
     std::size_t position_among_gaps(std::uint64_t filter) const noexcept;

@@ -13,49 +13,62 @@
 #include <cstddef>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "machine/spin_lock.hpp"
 #include "stream/buffers/block_cache.hpp"
 
 namespace penstock::streaming {
 
-/// The base of a type `Part` whose objects are to be kept so.
+/// The base of a type `Part` whose objects are to be kept so. Or not a base: who makes a `Part` may call these himself.
 template <class Part>
 class Recycled {
   public:
+    /// The sanitizers must see each part end, or they would not find who uses it later.
+#if defined(__SANITIZE_THREAD__)
+    static constexpr bool keeps = false;
+#else
+    static constexpr bool keeps = BlockCache::keeps;
+#endif
+
     static void* operator new(std::size_t bytes, std::align_val_t alignment) {
-        if (BlockCache::keeps && bytes == sizeof(Part)) {
-            const std::unique_lock lock(lock_, std::try_to_lock);
-            if (lock.owns_lock() && first_ != nullptr) {
-                Free* const taken = first_;
-                first_ = taken->next;
-                --count_;
-                taken->~Free();
-                return taken;
+        if (keeps && bytes == sizeof(Part))
+            if (const std::unique_lock lock(kept_.lock, std::try_to_lock); lock.owns_lock() && kept_.first != nullptr) {
+                --kept_.count;
+                return std::exchange(kept_.first, kept_.first->next);
             }
-        }
         return ::operator new(bytes, alignment);
     }
     static void operator delete(void* memory, std::size_t bytes, std::align_val_t alignment) noexcept {
-        if (BlockCache::keeps && bytes == sizeof(Part)) {
-            const std::unique_lock lock(lock_, std::try_to_lock);
-            if (lock.owns_lock() && count_ < most) {
-                first_ = new (memory) Free{first_};
-                ++count_;
+        if (keeps && bytes == sizeof(Part))
+            if (const std::unique_lock lock(kept_.lock, std::try_to_lock);
+                lock.owns_lock() && kept_.count < most_kept) {
+                ++kept_.count;
+                kept_.first = new (memory) Free{kept_.first};
                 return;
             }
-        }
         ::operator delete(memory, bytes, alignment);
+    }
+    /// Gives everything back to malloc.
+    static void clear() noexcept {
+        const std::lock_guard lock(kept_.lock);
+        while (kept_.first != nullptr)
+            ::operator delete(std::exchange(kept_.first, kept_.first->next), sizeof(Part),
+                              std::align_val_t{alignof(Part)});
+        kept_.count = 0;
     }
 
   private:
-    static constexpr std::size_t most = 256;
+    static constexpr std::size_t most_kept = 256;
     struct Free {
         Free* next;
     };
-    static inline constinit SpinLock lock_;
-    static inline constinit Free* first_ = nullptr;
-    static inline constinit std::size_t count_ = 0;
+    struct alignas(128) Kept {
+        SpinLock lock;
+        std::size_t count = 0;
+        Free* first = nullptr;
+    };
+    static inline constinit Kept kept_;
 };
 
 }  // namespace penstock::streaming
