@@ -299,14 +299,17 @@ struct Worst {
 }  // namespace
 
 void measure_throughput(const Options& options, Report& report) {
-    const int copies = std::max(2, static_cast<int>(allowed_processors().size()));
-    Machine machine{{.targets = copies - 1}};
+    const int processors = std::max(2, static_cast<int>(allowed_processors().size()));
+    Machine machine{{.targets = processors - 1}};
     Worst xml, program;
     for (const auto& each : all_cases()) {
         auto settings = each.settings;
-        settings.emplace_back("copies", std::to_string(copies));
+        const auto fixed = fixed_settings(each.name);
+        const auto fixed_copies = std::ranges::find(fixed, "copies", &Given::value_type::first);
+        const int copies = fixed_copies == fixed.end() ? processors : std::stoi(fixed_copies->second);
+        if (fixed_copies == fixed.end()) settings.emplace_back("copies", std::to_string(copies));
         const auto built = compiled(each.name, each.components, settings);
-        for (auto& fixed : fixed_settings(each.name)) settings.push_back(std::move(fixed));
+        settings.insert(settings.end(), fixed.begin(), fixed.end());
         const auto read =
             gallery::application(each.name, {.settings = std::move(settings), .components = &each.components});
         const auto timed = [&each](auto body) {
@@ -344,7 +347,7 @@ void measure_throughput(const Options& options, Report& report) {
     report.note(
         "throughput: graphs are described (C++) or built from what was read (XML) or compiled, started and ended in "
         "the time that is measured; " +
-        std::to_string(copies) + " copies on " + std::to_string(copies) +
+        std::to_string(processors) + " copies (edge: 2) on " + std::to_string(processors) +
         " processors; language/throughput is the worst, " + xml.application + ", and so is language/compiled, " +
         program.application);
     report.goal("language/throughput", xml.all, Direction::at_least, 0.97, Judged::by_interval);
