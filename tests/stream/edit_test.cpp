@@ -353,3 +353,41 @@ TEST(Edits, copies_come_and_go_and_every_buffer_arrives_once) {
     EXPECT_EQ(check.out_of_order, 0u);
     EXPECT_EQ(check.twice, 0u);
 }
+
+// Whoever waits for the end looks for ends of the program's that are over; one that is being wired has no stream yet.
+TEST(Edits, a_reader_added_while_another_thread_waits_for_the_end_gets_everything) {
+    constexpr int buffers = 20;
+    Machine machine({.targets = 1});
+    Graph graph;
+    std::atomic<bool> enough{false};
+    auto& count = graph.add<Count>("count", {}, &enough);
+    auto& check = graph.add<Check>("check");
+    graph.connect(count.out, check.in, {.capacity = 4});
+    auto run = graph.start(machine);
+    std::thread edits([&] {
+        for (int i = 0; i < 100 && !run.ended(); ++i) {
+            StreamReader<int>* reader = nullptr;
+            StreamWriter<int>* writer = nullptr;
+            run.edit([&](Edit& edit) {
+                writer = &edit.add_writer<int>("writer " + std::to_string(i));
+                reader = &edit.add_reader<int>("reader " + std::to_string(i));
+                edit.connect(writer->output, reader->input, {.capacity = 1});
+            });
+            int read = 0;
+            std::thread reads([&] {
+                while (reader->read()) ++read;
+                if (read != buffers) run.stop();  // else the writer would wait for ever
+            });
+            try {
+                for (int j = 0; j < buffers; ++j) writer->write(std::span<const int>(&j, 1));
+                writer->close();
+            } catch (const Error&) {
+            }
+            reads.join();
+            EXPECT_EQ(read, buffers) << "of edit " << i;
+        }
+        enough = true;
+    });
+    run.finish();
+    edits.join();
+}

@@ -39,7 +39,8 @@ void attend_program_end(Station& station) {
     if (!lock.owns_lock()) return;
     if (station.box.has_mail()) take_in(station);
     if (station.ended() || station.inlets.empty()) return;
-    if (station.inlets[0]->open_links == 0) station.end_reader();
+    // one that an edit still wires has no link yet
+    if (!station.unborn && station.inlets[0]->open_links == 0) station.end_reader();
 }
 
 void make_way_at(Station& station) {

@@ -59,7 +59,7 @@ void Run::finish() {
         {
             const std::lock_guard lock(core.structure);
             for (auto* const station : state.wiring.program_ends)
-                if (!station->outlets.empty()) writers.push_back(station);
+                if (!station->outlets.empty() && !station->unborn) writers.push_back(station);
         }
         for (auto* const writer : writers) streaming::close_program_end(*writer);
         state.help_to_the_end(true);
