@@ -82,14 +82,20 @@ TEST(NodeLoss, a_node_that_dies_between_runs_is_replaced) {
     EXPECT_EQ(chain.sink->got, numbers(100));
 }
 
+/// Two workers, and spares; none is started in a dead one's place.
+ClusterOptions started_once(std::shared_ptr<EngineOnce> engine, int spares) {
+    auto options = workers(2);
+    options.own_engine = std::move(engine);
+    options.listen = "unix";
+    options.patience = 2s;
+    options.spares = spares;
+    return options;
+}
+
 TEST(NodeLoss, a_spare_that_dies_when_it_is_to_become_a_node_does_not_use_that_up) {
     for (const int signal : {SIGKILL, SIGSTOP}) {
         const auto engine = std::make_shared<EngineOnce>(false);
-        auto options = workers(2);
-        options.own_engine = engine;
-        options.listen = "unix";
-        options.patience = 2s;
-        options.spares = 2;
+        auto options = started_once(engine, 2);
         Cluster cluster(options);
         int handed_over = 0;
         engine->at_hand_over = [&, processes = processes_of(cluster)](const std::string& spare) {
@@ -110,11 +116,7 @@ TEST(NodeLoss, a_spare_that_dies_when_it_is_to_become_a_node_does_not_use_that_u
 TEST(NodeLoss, when_the_last_spare_dies_so_the_run_ends_at_once_with_what_is_missing) {
     for (const auto known_for : {0s, 4s}) {
         const auto engine = std::make_shared<EngineOnce>(false);
-        auto options = workers(2);
-        options.own_engine = engine;
-        options.listen = "unix";
-        options.patience = 2s;
-        options.spares = 1;
+        auto options = started_once(engine, 1);
         options.time_to_start = 600s;
         Cluster cluster(options);
         engine->at_hand_over = [known_for, processes = processes_of(cluster)](const std::string& spare) {

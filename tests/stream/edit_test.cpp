@@ -364,7 +364,10 @@ TEST(Edits, a_reader_added_while_another_thread_waits_for_the_end_gets_everythin
     auto& check = graph.add<Check>("check");
     graph.connect(count.out, check.in, {.capacity = 4});
     auto run = graph.start(machine);
+    std::atomic<bool> waits{false};  // finish() closes the writers that there are, and then waits
+    run.look_while_waiting([&] { waits = true; });
     std::thread edits([&] {
+        while (!waits) std::this_thread::yield();
         for (int i = 0; i < 100 && !run.ended(); ++i) {
             StreamReader<int>* reader = nullptr;
             StreamWriter<int>* writer = nullptr;

@@ -37,7 +37,7 @@ Clock::Ticks ticks_to_own(std::byte* address) noexcept {
 [[gnu::noinline, gnu::no_sanitize_address, gnu::no_sanitize_thread]] void find_page(std::byte* address) noexcept {
     constexpr std::uintptr_t half_a_page = 2048;
     const auto other = reinterpret_cast<std::uintptr_t>(address) ^ half_a_page;
-    static_cast<void>(*reinterpret_cast<const volatile unsigned char*>(other));
+    static_cast<void>(__atomic_load_n(reinterpret_cast<const volatile unsigned char*>(other), __ATOMIC_RELAXED));
 }
 
 }  // namespace

@@ -103,9 +103,7 @@ Block* share(Block* block, Pool& pool) {
     return share_with(patiently([&] { return pool.get_envelope(); }), block);
 }
 
-Block* share(Block* block) {
-    return share_with(patiently([] { return std::make_unique<Block>(); }).release(), block);
-}
+Block* share(Block* block) { return share_with(patiently(new_block), block); }
 
 void own_values(Block* block) {
     // A block that others share is never in anybody's hands itself (outlet.cpp), so this one reads another's storage,
