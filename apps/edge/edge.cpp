@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <numbers>
+#include <utility>
 
 #include "kernels/maximum.hpp"
 #include "kernels/stronger.hpp"
@@ -71,14 +74,23 @@ Kernel turned_kernel(double along, double across, const Angle& angle) {
     return {side_of(radius), scaled(weights, 2)};
 }
 
-Dense::Dense(const Angle& angle) {
-    for (const double along : widths)
-        for (const double across : widths) kernels_.push_back(turned_kernel(along, across, angle));
+const std::vector<Kernel>& turned_kernels(const Angle& angle) {
+    static std::mutex lock;
+    static std::map<std::pair<std::size_t, std::size_t>, std::vector<Kernel>> made;
+    const std::lock_guard locked(lock);
+    auto& kernels = made[{angle.count, angle.number}];
+    if (kernels.empty()) {
+        std::vector<Kernel> all;
+        for (const double along : widths)
+            for (const double across : widths) all.push_back(turned_kernel(along, across, angle));
+        kernels = std::move(all);
+    }
+    return kernels;
 }
 
 void Dense::operator()(view<const float, 2> picture, view<float, 2> response, view<float, 2> strongest) const {
     clear(strongest);
-    for (const Kernel& kernel : kernels_) {
+    for (const Kernel& kernel : *kernels_) {
         kernels::convolve_dense<float>(picture, kernel.weights, response, {kernel.side, kernel.side}, {}, border);
         kernels::stronger(response, strongest, strongest);
     }

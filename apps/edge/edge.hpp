@@ -55,17 +55,19 @@ Kernel smoothing(double sigma);
 /// Both as one kernel turned to the angle: the Gaussians taken at each pixel's place along the angle and across it, on
 /// a square that the wider one reaches, scaled as derivative() is.
 Kernel turned_kernel(double along, double across, const Angle& angle);
+/// All 16 of an angle, made once in the life of the program by whoever asks first (45 us). Any thread.
+const std::vector<Kernel>& turned_kernels(const Angle& angle);
 
-/// Edge-2D at one angle. Made once and used for all pictures; may be used by several threads.
+/// Edge-2D at one angle. May be used by several threads.
 class Dense {
   public:
-    explicit Dense(const Angle& angle);
+    explicit Dense(const Angle& angle) : kernels_(&turned_kernels(angle)) {}
     /// strongest := the greatest magnitude of the 16 responses; `response` is overwritten. All have the picture's
     /// shape.
     void operator()(view<const float, 2> picture, view<float, 2> response, view<float, 2> strongest) const;
 
   private:
-    std::vector<Kernel> kernels_;
+    const std::vector<Kernel>* kernels_;
 };
 
 /// The canvas that holds a whole picture turned by an angle, with room for the kernels around it, and the ways there

@@ -56,16 +56,12 @@ std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> re
 }
 
 const DenseJobs::TileChain& DenseJobs::chain(std::size_t angle, std::size_t rows, std::size_t columns) {
-    auto& kernels = kernels_[angle];
-    if (kernels.empty())
-        for (const double along : widths)
-            for (const double across : widths) kernels.push_back(turned_kernel(along, across, {angle, angles_}));
     auto& made = chains_[{angle, rows, columns}];
     if (made.size() != 0) return made;
     const auto [window, tile, at] = made.parameters();
     const auto response = made.local<float>(rows, columns);
     made.add<clear>(out(tile));
-    for (const Kernel& kernel : kernels) {
+    for (const Kernel& kernel : turned_kernels({angle, angles_})) {
         made.add<convolve>(in(window), in(kernel.weights), out(response), kernel.side, at);
         made.add<keep_stronger>(in(response), inout(tile));
     }

@@ -34,7 +34,7 @@ std::vector<TileWindow> tiles_of(view<const float, 2> picture, view<float, 2> re
 /// Edge-2D. Kept by a filter as long as its firings.
 class DenseJobs {
   public:
-    explicit DenseJobs(std::size_t angles) : angles_(angles), kernels_(angles) {}
+    explicit DenseJobs(std::size_t angles) : angles_(angles) {}
     /// strongest := the greatest magnitude of the 16 responses at angle number `angle`, when the jobs have completed.
     void issue(Spread& tasks, std::size_t angle, view<const float, 2> picture, view<float, 2> strongest);
 
@@ -42,7 +42,6 @@ class DenseJobs {
     using TileChain = Chain<view<const float, 2>, view<float, 2>, kernels::Place>;
     const TileChain& chain(std::size_t angle, std::size_t rows, std::size_t columns);
     std::size_t angles_;
-    std::vector<std::vector<Kernel>> kernels_;  ///< of each angle that was asked for
     std::map<std::tuple<std::size_t, std::size_t, std::size_t>, TileChain> chains_;
 };
 

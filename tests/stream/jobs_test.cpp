@@ -255,6 +255,102 @@ TEST(StreamJobs, a_job_that_fails_fails_its_firing) {
     }
 }
 
+// ---- whose turn it is while a firing has jobs ----
+
+void spin(std::chrono::microseconds time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+}
+void keep_busy(const std::atomic<bool>& until) {
+    while (!until) std::this_thread::yield();
+}
+struct Log {
+    std::array<char, 4096> events;
+    std::size_t count;
+    void note(char what, int microseconds) {
+        spin(std::chrono::microseconds(microseconds));
+        events.at(count++) = what;
+    }
+    std::string text() const { return {events.data(), count}; }
+};
+void note_job(Log& log, int microseconds) { log.note('j', microseconds); }
+
+/// Notes f, then a j for each job.
+struct Noting {
+    Input<float> in_{"in"};
+    Output<float> out_{"out"};
+    Spread tasks;
+    Log* log;
+    int jobs, each;
+    Noting(Log* into, int count, int microseconds) : log(into), jobs(count), each(microseconds) {}
+    void operator()() {
+        auto read = in_.read();
+        log->note('f', 20);
+        for (int i = 0; i < jobs; ++i) tasks.call<note_job>(inout(*log), each);
+        out_.write(std::move(read));
+    }
+};
+struct NotesReads {
+    Input<float> in_{"in"};
+    Log* log;
+    explicit NotesReads(Log* into) : log(into) {}
+    void operator()() {
+        (void)in_.read();
+        log->note('r', 0);
+    }
+};
+struct Others {
+    Output<float> out{"out"};
+    Log* log;
+    int left = 400;
+    explicit Others(Log* into) : log(into) {}
+    bool operator()() {
+        log->note('o', 20);
+        return --left != 0;
+    }
+};
+
+/// What one thread, which helps, does in turn. The other is busy elsewhere.
+std::string turns(int jobs, int microseconds, bool others) {
+    Machine machine{{.targets = 1}};
+    Log log{};
+    std::atomic<bool> enough{false};
+    auto busy = machine.on(0).call<keep_busy>(in(enough));
+    Graph graph;
+    auto& pictures = graph.add<Pictures>("pictures", {}, 30);
+    auto& noting = graph.add<Noting>("noting", {}, &log, jobs, microseconds);
+    auto& reads = graph.add<NotesReads>("reads", {}, &log);
+    graph.connect(pictures.out, noting.in_, {.capacity = 16});
+    graph.connect(noting.out_, reads.in_, {.capacity = 16});
+    if (others) graph.add<Others>("others", {}, &log);
+    auto run = graph.start(machine);
+    run.finish();
+    enough = true;
+    busy.wait();
+    return log.text();
+}
+
+TEST(StreamJobs, what_a_firing_wrote_is_read_before_the_next_one) {
+    const auto text = turns(2, 5, false);
+    int unread = 0, most = 0, firings = 0;
+    for (const char what : text) {
+        if (what == 'f' && ++firings > 5) most = std::max(most, unread);  // at first nobody knows how long they are
+        if (what == 'f') ++unread;
+        if (what == 'r') --unread;
+    }
+    EXPECT_EQ(firings, 30);
+    EXPECT_EQ(most, 0) << text;
+}
+
+TEST(StreamJobs, a_thread_that_helps_runs_the_jobs_of_its_firing_before_it_begins_with_something_else) {
+    const auto text = turns(8, 40, true);
+    // All firings, but where the thread was kept from its processor for a millisecond.
+    int in_a_row = 0;
+    for (std::size_t at = 0; (at = text.find("fjjjjjjjj", at)) != std::string::npos; ++at) ++in_a_row;
+    EXPECT_GT(in_a_row, 0) << text;
+}
+
 /// Has always jobs for all threads.
 struct Busy {
     static constexpr bool may_be_copied = true;

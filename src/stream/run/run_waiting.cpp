@@ -19,8 +19,9 @@ namespace {
 constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
 constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
 constexpr auto between_looks = std::chrono::milliseconds(50);
-// of a firing, before this thread looks at the rest again
-constexpr auto longest_of_jobs = std::chrono::microseconds(30);
+// Of a firing, before one other station has a turn. Long enough for all that a firing issues as a rule: a thread that
+// goes on before its jobs have completed leaves what they read and write, and begins with something else.
+constexpr auto longest_of_jobs = std::chrono::milliseconds(1);
 
 /// In the order of Doing.
 constexpr const char* texts_of_doing[] = {"has not begun",
@@ -173,7 +174,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
     Waiter waiter(backend_->wait_policy(), *waits.bell);
     Look look;
     Lookout lookout{*this, help};
-    bool told_to_stop = false;
+    bool told_to_stop = false, jobs_left = false;
     auto interval = first_look;
     looks = looks && look_while_waiting;
     const auto ticks_between_looks = looks ? Clock::ticks_of(between_looks) : 0;
@@ -193,7 +194,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             Helping helping(*this);
             while (helping.server.help()) {
                 ran = true;
-                jobs_first = helping.server.take_note_of_jobs();
+                jobs_first = helping.server.take_note_of_jobs() || jobs_left;
                 if (jobs_first || must_look()) break;
             }
             helping.server.hand_back();
@@ -201,10 +202,12 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         // Without a turn of its own: it moves nothing of the run, and the end of a job is mail like others.
         if (helps && (jobs_first || !ran) && backend_->abilities.issue_tasks) {
             const auto until = jobs_first ? Clock::ticks() + Clock::ticks_of(longest_of_jobs) : 0;
-            while (help_with_jobs(machine_, jobs_first ? JobsOf::this_thread : JobsOf::anybody)) {
+            jobs_left = false;
+            while (!jobs_left && help_with_jobs(machine_, jobs_first ? JobsOf::this_thread : JobsOf::anybody)) {
                 ran = true;
-                if (Clock::ticks() >= until || must_look()) break;
+                jobs_left = Clock::ticks() >= until || must_look();
             }
+            jobs_left = jobs_left && jobs_first;
         }
         if (ran) {
             interval = first_look;

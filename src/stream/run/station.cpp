@@ -108,7 +108,10 @@ bool Station::step() {
     if (held) return waits(Doing::held);  // nor does it send what it holds back
     if (!started_) [[unlikely]]
         return start(), true;
-    if (holds_back_ && !send_held_back()) return waits(Doing::waits_for_output);
+    if (holds_back_) {
+        if (!send_held_back()) return waits(Doing::waits_for_output);
+        if (timed_) return true;  // whoever reads it comes before the next long firing
+    }
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();
     if (first_event_ != nullptr) [[unlikely]]
