@@ -74,6 +74,8 @@ struct StripRow {
         const std::ptrdiff_t i = floor_of(y), j = floor_of(x);
         return {i, j, static_cast<float>(y - static_cast<double>(i)), static_cast<float>(x - static_cast<double>(j))};
     }
+    /// The pixels of a strip come from less than 2^22 rows and columns around their first, which floats tell apart.
+    bool short_steps() const noexcept { return std::max(std::abs(row_a_column), std::abs(column_a_column)) < 5e5; }
     /// Whether all pixels between two columns of the result come from within the image turned round once at each side,
     /// and with that from where 32 bits hold it.
     template <class T>
@@ -85,7 +87,7 @@ struct StripRow {
             return std::min(a, b) - 8 * std::abs(step) > 3 - most &&
                    std::max(a, b) + 8 * std::abs(step) < axis.size + most - 5;
         };
-        return framed.fits && near(row_of_first, row_a_column, framed.rows) &&
+        return framed.fits && short_steps() && near(row_of_first, row_a_column, framed.rows) &&
                near(column_of_first, column_a_column, framed.columns);
     }
 
@@ -97,7 +99,7 @@ struct StripRow {
                                                       std::ptrdiff_t pitch) const noexcept {
         const double farthest =
             8 * (std::abs(row_a_column) + 1) * std::abs(static_cast<double>(pitch)) + 8 * std::abs(column_a_column);
-        if (farthest > 1e9 || low.first > high.first || low.second > high.second) return {from, from};
+        if (farthest > 1e9 || !short_steps() || low.first > high.first || low.second > high.second) return {from, from};
         double first = static_cast<double>(from), last = static_cast<double>(to) - 1;
         const auto narrow = [&](double start, double step, double least, double most) {
             if (step == 0) {

@@ -15,7 +15,7 @@ struct Chunk {
 
     alignas(32) std::int32_t row[strips], column[strips];  // of the strip's first pixel
     alignas(32) float down[strips], right[strips];
-    alignas(32) std::int32_t offset[pixels];  // from that, in elements
+    alignas(32) std::int32_t offset[pixels];  // from that, or of the window where the border may matter; in elements
     alignas(32) float below[pixels], beside[pixels];
     // What the border makes of where they come from: of the window, in elements; below 0 where it is the constant.
     alignas(32) std::int32_t upper[pixels], lower[pixels], left[pixels], right_one[pixels];
@@ -40,11 +40,17 @@ struct Chunk {
     }
 
     // Calls each(k, rows, columns) for vectors of pixels, which come from that far from their strips' first.
+    // Whole numbers stand in the last bits of their sum with 1.5 * 2^23, so that none has to be converted: an
+    // instruction and the three that make its result what C++ says of numbers that are too large.
     template <Interpolation interpolation, class Each>
     HWY_INLINE void spread(const StripRow& strip_row, std::size_t count, Each each) {
         const Lanes d;
         const Integers integers;
         const float half = interpolation == Interpolation::nearest ? 0.5f : 0.0f;
+        const auto high_bits = hn::Set(d, 12'582'912.0f);
+        const auto integer = [&](hn::Vec<Lanes> whole) HWY_ATTR {
+            return hn::Sub(hn::BitCast(integers, hn::Add(whole, high_bits)), hn::BitCast(integers, high_bits));
+        };
         for (std::size_t k = 0; k < count; k += hn::Lanes(d)) {
             const std::size_t s = k / strip_columns;
             const auto lane = hn::Iota(d, static_cast<float>(k % strip_columns));
@@ -53,7 +59,7 @@ struct Chunk {
             const auto x =
                 hn::Add(hn::Add(hn::Set(d, right[s]), hn::Mul(lane, hn::Set(d, strip_row.right))), hn::Set(d, half));
             const auto whole_y = hn::Floor(y), whole_x = hn::Floor(x);
-            each(k, hn::ConvertTo(integers, whole_y), hn::ConvertTo(integers, whole_x));
+            each(k, integer(whole_y), integer(whole_x));
             if constexpr (interpolation == Interpolation::bilinear) {
                 hn::Store(hn::Sub(y, whole_y), d, below + k);
                 hn::Store(hn::Sub(x, whole_x), d, beside + k);
@@ -165,10 +171,14 @@ std::size_t affine_border_strips(const StripRow& row, const Framed<T>& from, T* 
         chunk.template spread<interpolation>(row, count, [&](std::size_t k, auto rows, auto columns) HWY_ATTR {
             const auto i = hn::Add(rows, hn::Set(d, chunk.row[k / strip_columns]));
             const auto j = hn::Add(columns, hn::Set(d, chunk.column[k / strip_columns]));
-            hn::Store(inside_of(i, from.rows, from.border.rule, from.pitch), d, chunk.upper + k);
-            hn::Store(inside_of(j, from.columns, from.border.rule, 1), d, chunk.left + k);
-            if constexpr (interpolation == Interpolation::bilinear) {
+            const auto along = inside_of(i, from.rows, from.border.rule, from.pitch);
+            const auto across = inside_of(j, from.columns, from.border.rule, 1);
+            if constexpr (interpolation == Interpolation::nearest) {
+                hn::Store(hn::Add(along, across), d, chunk.offset + k);  // below 0 where one of them is
+            } else {
                 const auto one = hn::Set(d, 1);
+                hn::Store(along, d, chunk.upper + k);
+                hn::Store(across, d, chunk.left + k);
                 hn::Store(inside_of(hn::Add(i, one), from.rows, from.border.rule, from.pitch), d, chunk.lower + k);
                 hn::Store(inside_of(hn::Add(j, one), from.columns, from.border.rule, 1), d, chunk.right_one + k);
             }
@@ -178,7 +188,7 @@ std::size_t affine_border_strips(const StripRow& row, const Framed<T>& from, T* 
             return *at;
         };
         if constexpr (interpolation == Interpolation::nearest) {
-            for (std::size_t k = 0; k < count; ++k) out[k] = pixel(chunk.upper[k], chunk.left[k]);
+            for (std::size_t k = 0; k < count; ++k) out[k] = pixel(chunk.offset[k], 0);
         } else if constexpr (sizeof(T) == 1) {
             alignas(32) std::uint32_t squares[Chunk::pixels];
             for (std::size_t k = 0; k < count; ++k)

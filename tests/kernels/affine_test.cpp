@@ -134,6 +134,22 @@ TEST(Affine, that_moves_by_whole_pixels_copies_them) {
     }
 }
 
+TEST(Affine, takes_pixels_that_lie_millions_apart_from_where_they_are) {
+    constexpr std::size_t step = 1'000'000, columns = 20;
+    std::vector<std::uint8_t> wide(step * columns / 2);  // the other half lies outside
+    for (std::size_t j = 0; j < wide.size(); ++j) wide[j] = static_cast<std::uint8_t>(j % 251 + 1);
+    std::vector<std::uint8_t> few(columns, 0xFF);
+    for (const auto rule : {Outside::constant, Outside::replicate})
+        for (const auto interpolation : {Interpolation::nearest, Interpolation::bilinear}) {
+            affine<std::uint8_t>({wide.data(), {1, wide.size()}}, {few.data(), {1, columns}}, {{1, 0, 0, 0, step, 0}},
+                                 interpolation, {rule, 0});
+            for (std::size_t j = 0; j < columns; ++j) {
+                const int outside = rule == Outside::constant ? 0 : wide.back();
+                EXPECT_EQ(few[j], j < columns / 2 ? wide[j * step] : outside) << j;
+            }
+        }
+}
+
 TEST(Affine, says_which_part_of_the_image_a_tile_needs) {
     const Affine moved{{1, 0, 10, 0, 1, 20}};
     const Part part = affine_part(moved, {{0, 0}, 8, 8}, 100, 100, Outside::replicate);
