@@ -174,7 +174,8 @@ std::size_t affine_border_strips(const StripRow& row, const Framed<T>& from, T* 
             const auto along = inside_of(i, from.rows, from.border.rule, from.pitch);
             const auto across = inside_of(j, from.columns, from.border.rule, 1);
             if constexpr (interpolation == Interpolation::nearest) {
-                hn::Store(hn::Add(along, across), d, chunk.offset + k);  // below 0 where one of them is
+                const auto outside = hn::Lt(hn::Or(along, across), hn::Zero(d));  // their sum may be anything there
+                hn::Store(hn::IfThenElse(outside, hn::Set(d, -1), hn::Add(along, across)), d, chunk.offset + k);
             } else {
                 const auto one = hn::Set(d, 1);
                 hn::Store(along, d, chunk.upper + k);

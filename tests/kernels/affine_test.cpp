@@ -135,19 +135,33 @@ TEST(Affine, that_moves_by_whole_pixels_copies_them) {
 }
 
 TEST(Affine, takes_pixels_that_lie_millions_apart_from_where_they_are) {
-    constexpr std::size_t step = 1'000'000, columns = 20;
-    std::vector<std::uint8_t> wide(step * columns / 2);  // the other half lies outside
-    for (std::size_t j = 0; j < wide.size(); ++j) wide[j] = static_cast<std::uint8_t>(j % 251 + 1);
-    std::vector<std::uint8_t> few(columns, 0xFF);
+    constexpr std::size_t step = 600'000, rows = 6, columns = 8 * step + 10, row = 2, first = 3, count = 20;
+    std::vector<std::uint8_t> wide(rows * columns);
+    for (std::size_t j = 0; j < columns; ++j) wide[row * columns + j] = static_cast<std::uint8_t>(j % 251 + 1);
+    std::vector<std::uint8_t> few(count, 0xFF);
     for (const auto rule : {Outside::constant, Outside::replicate})
         for (const auto interpolation : {Interpolation::nearest, Interpolation::bilinear}) {
-            affine<std::uint8_t>({wide.data(), {1, wide.size()}}, {few.data(), {1, columns}}, {{1, 0, 0, 0, step, 0}},
-                                 interpolation, {rule, 0});
-            for (std::size_t j = 0; j < columns; ++j) {
-                const int outside = rule == Outside::constant ? 0 : wide.back();
-                EXPECT_EQ(few[j], j < columns / 2 ? wide[j * step] : outside) << j;
+            affine<std::uint8_t>({wide.data(), {rows, columns}}, {few.data(), {1, count}},
+                                 {{1, 0, row, 0, step, first}}, interpolation, {rule, 0});
+            for (std::size_t j = 0; j < count; ++j) {
+                const std::size_t at = j * step + first;
+                const std::uint8_t outside = rule == Outside::constant ? 0 : wide[(row + 1) * columns - 1];
+                EXPECT_EQ(few[j], at < columns ? wide[row * columns + at] : outside) << j;
             }
         }
+}
+
+TEST(Affine, reads_nothing_for_a_tile_beside_a_huge_image_whatever_the_window) {
+    constexpr Whole whole{{0, 0}, 60'000, 40'000};
+    const std::vector<std::uint8_t> window(8 * whole.columns, 7);  // its first rows
+    std::vector<std::uint8_t> tile(4 * 64);
+    for (const std::size_t row : {std::size_t{0}, std::size_t{26'900}, std::size_t{40'000}, std::size_t{52'000}}) {
+        std::ranges::fill(tile, std::uint8_t{0xFF});
+        affine<std::uint8_t>({window.data(), {8, whole.columns}}, {tile.data(), {4, 64}},
+                             {{1, 0, 0, 0, 1, static_cast<double>(whole.columns) + 100}}, Interpolation::nearest,
+                             {Outside::constant, 9}, {row, 0}, whole);
+        EXPECT_EQ(std::ranges::count(tile, 9), 4 * 64) << row;
+    }
 }
 
 TEST(Affine, says_which_part_of_the_image_a_tile_needs) {

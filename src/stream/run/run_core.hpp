@@ -178,6 +178,7 @@ class RunCore {
     bool nothing_on_its_way() const;
     std::optional<std::uint64_t> turns_while_idle();
     void look_for_stall(Look& look);
+    bool note_jobs(Server& server) noexcept;
     struct Lookout;
     bool begin_watch() noexcept;
     bool go_on_watching(Server& server);

@@ -19,9 +19,13 @@ namespace {
 constexpr std::chrono::nanoseconds first_look = std::chrono::microseconds(200);
 constexpr std::chrono::nanoseconds look_interval = std::chrono::milliseconds(20);
 constexpr auto between_looks = std::chrono::milliseconds(50);
-// Of a firing, before one other station has a turn. Long enough for all that a firing issues as a rule: a thread that
-// goes on before its jobs have completed leaves what they read and write, and begins with something else.
+// Jobs of this thread's firings, before another station has a turn. Long enough for all that a firing issues as a rule:
+// a thread that goes on before its jobs have completed leaves what they read and write, and begins with something else.
 constexpr auto longest_of_jobs = std::chrono::milliseconds(1);
+
+/// The machine that has jobs of firings of this thread in its deque, as far as is known. Of the thread and not of one
+/// wait: a wait may be over before they are, and the next one must not run other stations for ever instead.
+thread_local constinit const Machine* has_own_jobs = nullptr;
 
 /// In the order of Doing.
 constexpr const char* texts_of_doing[] = {"has not begun",
@@ -93,6 +97,7 @@ struct RunCore::Lookout {
             if (fires_long) run.far->look_away();
             const auto began = Clock::ticks();
             helping.server.help();
+            run.note_jobs(helping.server);
             fires_long = Clock::ticks() - began > long_away;
         }
         helping.server.hand_back();
@@ -148,6 +153,12 @@ bool RunCore::go_on_watching(Server& server) {
     return true;
 }
 
+/// Behind each firing of a thread that helps. True when it has jobs of its own.
+bool RunCore::note_jobs(Server& server) noexcept {
+    if (server.take_note_of_jobs()) has_own_jobs = &machine_;
+    return has_own_jobs == &machine_;
+}
+
 void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks,
                          Help help) {
     const bool helps = help != Help::little || servers_.empty();
@@ -174,7 +185,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
     Waiter waiter(backend_->wait_policy(), *waits.bell);
     Look look;
     Lookout lookout{*this, help};
-    bool told_to_stop = false, jobs_left = false;
+    bool told_to_stop = false;
     auto interval = first_look;
     looks = looks && look_while_waiting;
     const auto ticks_between_looks = looks ? Clock::ticks_of(between_looks) : 0;
@@ -194,7 +205,7 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
             Helping helping(*this);
             while (helping.server.help()) {
                 ran = true;
-                jobs_first = helping.server.take_note_of_jobs() || jobs_left;
+                jobs_first = note_jobs(helping.server);
                 if (jobs_first || must_look()) break;
             }
             helping.server.hand_back();
@@ -202,12 +213,12 @@ void RunCore::help_until(const std::function<bool()>& over, const char* what, bo
         // Without a turn of its own: it moves nothing of the run, and the end of a job is mail like others.
         if (helps && (jobs_first || !ran) && backend_->abilities.issue_tasks) {
             const auto until = jobs_first ? Clock::ticks() + Clock::ticks_of(longest_of_jobs) : 0;
-            jobs_left = false;
-            while (!jobs_left && help_with_jobs(machine_, jobs_first ? JobsOf::this_thread : JobsOf::anybody)) {
-                ran = true;
-                jobs_left = Clock::ticks() >= until || must_look();
-            }
-            jobs_left = jobs_left && jobs_first;
+            bool more = true;
+            do {
+                more = help_with_jobs(machine_, jobs_first ? JobsOf::this_thread : JobsOf::anybody);
+                ran = ran || more;
+            } while (more && Clock::ticks() < until && !must_look());
+            if (!more && has_own_jobs == &machine_) has_own_jobs = nullptr;
         }
         if (ran) {
             interval = first_look;

@@ -179,6 +179,7 @@ void Server::run_one(Station& station) {
             more = station.timed() && station.firings.load(std::memory_order_relaxed) != fired;
         } while (!more);
         if (moved) run_.move_on(station, true);
+        else if (more && station.only_sent()) run_.put_ready(*this, station);  // right behind those who read it
         else if (more && station.is_source()) go_on_with(station);
         else if (more && station.timed()) run_.put_ready(station);  // see server.hpp
         else if (more) fresh_.push_oldest(station);

@@ -100,6 +100,7 @@ bool Station::step() {
         turn_to(what);
         return false;
     };
+    only_sent_ = false;
     if (ended_) return waits(Doing::ended);
     if (spreading) [[unlikely]]
         return waits(Doing::waits_for_tasks);
@@ -110,7 +111,10 @@ bool Station::step() {
         return start(), true;
     if (holds_back_) {
         if (!send_held_back()) return waits(Doing::waits_for_output);
-        if (timed_) return true;  // whoever reads it comes before the next long firing
+        if (timed_) {  // whoever reads it comes before the next long firing
+            turn_to(Doing::waits_for_input);
+            return only_sent_ = true;
+        }
     }
     if (loop_tokens_ != 0) [[unlikely]]
         leave_loop();

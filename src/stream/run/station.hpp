@@ -182,7 +182,8 @@ class alignas(64) Station : public Recycled<Station> {
     bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
     bool undisturbed_ = false;    ///< it did so when it got a buffer by hand, and nothing else has come since
     bool over_ = false;           ///< the filter said that it has ended
-    bool timed_ = false;       ///< its firings last a microsecond: two looks at the clock, and turns behind all others
+    bool timed_ = false;  ///< its firings last a microsecond: two looks at the clock, and turns behind all others
+    bool only_sent_ = false;
     bool holds_back_ = false;  ///< one of its outputs may hold something back, or have to be closed
     bool special_ = false;     ///< more than calling the filter belongs to a firing (look_special)
     bool source_ = false;
@@ -251,6 +252,8 @@ class alignas(64) Station : public Recycled<Station> {
     void empty_box();
     /// Does what can be done, up to `most` firings. True when there is more to do at once.
     bool work(int most);
+    /// Did the last step of work() only send what was held back?
+    bool only_sent() const noexcept { return only_sent_; }
     /// Could it fire at once if a buffer came? Then it will: the caller comes with one.
     bool expect_buffer() noexcept { return undisturbed_ = std::exchange(waits_plainly_, false); }
     /// Fires with the buffer that it was told to expect.
