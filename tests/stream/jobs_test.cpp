@@ -303,8 +303,8 @@ struct NotesReads {
 struct Others {
     Output<float> out{"out"};
     Log* log;
-    int left = 400;
-    explicit Others(Log* into) : log(into) {}
+    int left;
+    explicit Others(Log* into, int count = 400) : log(into), left(count) {}
     bool operator()() {
         log->note('o', 20);
         return --left != 0;
@@ -401,7 +401,7 @@ TEST(StreamJobs, what_a_thread_has_left_of_them_when_its_wait_was_over_it_does_i
 struct WritesTwo {
     Output<int> out{"out"};
     const Log* log;
-    int left = 100;
+    int left = 1'000;
     std::size_t others = 0;  ///< firings of others until its last one
     explicit WritesTwo(const Log* where) : log(where) {}
     bool operator()() {
@@ -413,7 +413,10 @@ struct WritesTwo {
 };
 struct ReadsOne {
     Input<int> in_{"in"};
-    void operator()() { (void)in_.read(); }
+    void operator()() {
+        (void)in_.read();
+        spin(std::chrono::microseconds(5));
+    }
 };
 
 TEST(StreamJobs, who_waits_for_room_in_each_firing_has_as_many_turns_as_others) {
@@ -422,11 +425,11 @@ TEST(StreamJobs, who_waits_for_room_in_each_firing_has_as_many_turns_as_others) 
     Graph graph;
     auto& writes = graph.add<WritesTwo>("writes", {}, &log);
     auto& reads = graph.add<ReadsOne>("reads");
-    graph.connect(writes.out, reads.in_, {.capacity = 1});
-    graph.add<Others>("others", {}, &log);
+    graph.connect(writes.out, reads.in_, {.capacity = 1, .fuse = false});
+    graph.add<Others>("others", {}, &log, 4'000);
     auto run = graph.start(machine);
     run.finish();
-    EXPECT_LT(writes.others, 150u);
+    EXPECT_LT(writes.others, 1'400u);
 }
 
 /// Has always jobs for all threads.
