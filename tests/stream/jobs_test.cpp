@@ -10,6 +10,8 @@
 #include <set>
 #include <thread>
 
+#include "penstock/chain.hpp"
+#include "penstock/spread.hpp"
 #include "stream/processes_support.hpp"
 #include "tests/fetched_ahead.hpp"
 
