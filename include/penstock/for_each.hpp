@@ -1,8 +1,4 @@
 // task layer: loops over a range in pieces, run by the caller and by all targets that are free.
-//
-// A loop with a piece for each of them at most (a grain of n / workers) costs a call for each piece and no more. There
-// a body that can be copied byte by byte and called as a constant travels with the call if it has 24 bytes or less: let
-// it hold what it needs by value, as a target has to fetch what it holds by reference from the caller's stack.
 #pragma once
 
 #include <concepts>
@@ -31,14 +27,6 @@ struct Body {
     void (*run)(void* body, Piece piece);
     void* body;
     std::string_view name;
-    std::size_t bytes = 0;  ///< of a body that a copy can stand for; 0: none can
-
-    /// Of what can be called as a constant and copied byte by byte.
-    template <class F>
-    static constexpr std::size_t bytes_of =
-        std::is_trivially_copyable_v<F> && (std::invocable<const F&, std::size_t> || std::invocable<const F&, Piece>)
-            ? sizeof(F)
-            : 0;
 };
 
 /// Runs body over 0 .. n - 1. See Machine::for_each.
@@ -58,8 +46,7 @@ void Machine::for_each(std::size_t n, F&& body, Grain grain) {
         else call(piece);
     };
     auto* const forgotten = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
-    static constexpr auto name = entry_name::of_type<std::remove_cv_t<Plain>>();
-    loop::run(*this, n, 0, grain, {run, forgotten, name, loop::Body::bytes_of<Plain>});
+    loop::run(*this, n, 0, grain, {run, forgotten, entry_name::of_type<std::remove_cv_t<Plain>>()});
 }
 
 template <class Range, class F>
@@ -76,8 +63,8 @@ void Machine::for_each(Range&& range, F&& body, Grain grain) {
         else body(std::span<T>(data + piece.begin, piece.size()));
     };
     const auto run = [](void* f, Piece piece) { (*static_cast<decltype(over)*>(f))(piece); };
-    static constexpr auto name = entry_name::of_type<std::remove_cv_t<Plain>>();
-    loop::run(*this, static_cast<std::size_t>(std::ranges::size(range)), sizeof(T), grain, {run, &over, name});
+    loop::run(*this, static_cast<std::size_t>(std::ranges::size(range)), sizeof(T), grain,
+              {run, &over, entry_name::of_type<std::remove_cv_t<Plain>>()});
 }
 
 }  // namespace penstock

@@ -2,7 +2,6 @@
 #include "penstock/for_each.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -136,83 +135,6 @@ TEST_P(Loops, hand_the_failure_of_a_piece_to_the_caller_and_skip_what_has_not_be
     EXPECT_LT(ran.load(), 100000);
     EXPECT_NO_THROW(machine.barrier());  // delivered once
     machine.for_each(100, [&](std::size_t) { ran.fetch_add(1); });
-}
-
-// ---- of a piece for each worker: calls, where nothing else is under way ----
-
-TEST_P(Loops, of_a_piece_for_each_worker_visit_each_index_once_and_name_who_failed) {
-    const auto workers = static_cast<std::size_t>(GetParam()) + 1;
-    for (const std::size_t each : {std::size_t{1}, std::size_t{7}}) {
-        const std::size_t n = each * workers;
-        std::vector<int> visits(n);
-        for (int times = 0; times < 100; ++times)
-            machine.for_each(n, [at = visits.data()](std::size_t i) { ++at[i]; }, each);  // the call carries it
-        std::array<int*, 8> far{};
-        far.fill(visits.data());
-        for (int times = 0; times < 100; ++times)
-            machine.for_each(n, [far](std::size_t i) { ++far[i % 8][i]; }, each);  // too large for that
-        EXPECT_EQ(visits, std::vector<int>(n, 200));
-        for (const std::size_t fails : {std::size_t{0}, n - 1}) try {
-                machine.for_each(
-                    n,
-                    [fails](std::size_t i) {
-                        if (i == fails) throw std::logic_error("this one");
-                    },
-                    each);
-                FAIL() << "nothing was thrown";
-            } catch (const TaskFailed& failed) {
-                const auto first = fails / each * each;
-                const auto named = "items " + std::to_string(first) + " to " + std::to_string(first + each - 1);
-                EXPECT_NE(failed.task().find(named), std::string::npos) << failed.task();
-                EXPECT_THROW(std::rethrow_exception(failed.cause()), std::logic_error);
-            }
-        EXPECT_NO_THROW(machine.barrier());
-    }
-}
-
-/// Copied byte by byte it would lose what it has counted.
-struct Counts {
-    std::array<int, 3> of{};
-    void operator()(std::size_t i) { ++of[i]; }
-};
-TEST_P(Loops, run_the_body_that_they_were_given_where_it_may_change) {
-    const auto n = static_cast<std::size_t>(GetParam()) + 1;
-    Counts counts;
-    machine.for_each(n, counts, 1);
-    EXPECT_EQ(std::accumulate(counts.of.begin(), counts.of.end(), 0), GetParam() + 1);
-}
-
-TEST_P(Loops, do_not_wait_for_targets_that_are_busy) {
-    const auto n = static_cast<std::size_t>(GetParam()) + 1;
-    const auto share = [&] {
-        std::atomic<int> count{0};
-        machine.for_each(n, [&](std::size_t) { count.fetch_add(1); }, 1);
-        EXPECT_EQ(count.load(), GetParam() + 1);
-    };
-    std::atomic<bool> enough{false};
-    const auto keep_busy = [&](std::atomic<int>& begun) {
-        for (int target = 0; target < GetParam(); ++target)
-            machine.on(target).call(boxed([&] {
-                ++begun;
-                while (!enough) std::this_thread::yield();
-            }));
-    };
-    std::atomic<int> begun{0};
-    keep_busy(begun);  // by this thread itself
-    share();
-    enough = true;
-    machine.barrier();
-    enough = false;
-    begun = 0;
-    std::thread other([&] {
-        keep_busy(begun);
-        machine.barrier();
-    });
-    while (begun != GetParam()) std::this_thread::yield();
-    share();
-    share();
-    enough = true;
-    other.join();
 }
 
 TEST_P(Loops, work_inside_tasks_inside_loops_and_in_several_threads) {
