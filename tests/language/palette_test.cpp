@@ -6,6 +6,7 @@
 
 #include "penstock/application.hpp"
 #include "penstock/components.hpp"
+#include "penstock/machine.hpp"
 #include "penstock/run.hpp"
 #include "stream/visit.hpp"
 

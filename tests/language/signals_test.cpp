@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "language/support.hpp"
+#include "penstock/transformation.hpp"
 
 using namespace penstock;
 
