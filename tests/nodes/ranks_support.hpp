@@ -43,6 +43,12 @@ struct Log {
         const std::lock_guard guard(lock);
         return std::ranges::find(lines, line) != lines.end();
     }
+    std::string text() {
+        const std::lock_guard guard(lock);
+        std::string all;
+        for (const auto& line : lines) all += line + '\n';
+        return all;
+    }
 };
 
 inline ClusterOptions on(int nodes, Log* log = nullptr) {

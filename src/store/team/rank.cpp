@@ -1,5 +1,8 @@
 #include "penstock/rank.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include "store/team/exchange.hpp"
 #include "store/team/team.hpp"
 
@@ -222,8 +225,14 @@ void Rank::throw_no_such_rank(int rank) const {
 
 void Rank::throw_lost(int rank) const {
     const auto& seat = member_->seats[rank];
-    const auto state = state_of(rank);
-    if (state != team::State::dead) throw RankLeft(rank, state == team::State::failed);
+    auto state = state_of(rank);
+    // Another rank may have said so in a barrier before this node was told: then it is told within moments how.
+    constexpr auto longest = std::chrono::seconds(1);
+    for (const auto begin = std::chrono::steady_clock::now();
+         state < team::State::finished && std::chrono::steady_clock::now() - begin < longest; state = state_of(rank))
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    if (state == team::State::finished || state == team::State::failed)
+        throw RankLeft(rank, state == team::State::failed);
     if (elsewhere(rank)) throw RankDied(rank, seat.identity.pid, member_->far->node_of(rank), "its node is lost");
     throw team::rank_died(rank, seat.identity.pid, seat.exit_code.load(std::memory_order_relaxed),
                           seat.signal.load(std::memory_order_relaxed));
