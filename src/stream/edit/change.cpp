@@ -308,7 +308,10 @@ void Change::move() {
             const Station &from = *link->from->station, &to = *link->to->station;
             if (!moved(&from) && !moved(&to)) continue;
             const bool local = allowed && from.home() != nullptr && from.home() == to.home();
-            core_.do_at(*link->to->station, [link, local](Station&) { link->local = local; });
+            // Where it changes one thread runs both ends; where it does not the writer may be reading it.
+            core_.do_at(*link->to->station, [link, local](Station&) {
+                if (link->local != local) link->local = local;
+            });
         }
     };
     for (const auto& [station, target] : relocations_)
