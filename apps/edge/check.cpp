@@ -1,6 +1,7 @@
 // Dense responses once more, from their definition, in float64 and without the kernels.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "apps/compare.hpp"
 #include "apps/edge/edge.hpp"
@@ -12,8 +13,7 @@ double relative_error(view<const float, 3> pictures, view<const float, 3> result
     const std::size_t rows = pictures.extent(1), columns = pictures.extent(2);
     std::vector<Kernel> kernels;
     for (std::size_t number = 0; number < angles; ++number)
-        for (const double along : widths)
-            for (const double across : widths) kernels.push_back(turned_kernel(along, across, {number, angles}));
+        std::ranges::copy(turned_kernels({number, angles}), std::back_inserter(kernels));
     double largest = 0, most = 0;
     for (std::size_t p = 0; p < pictures.extent(0); ++p) {
         const auto picture = picture_of(pictures, p);
