@@ -137,6 +137,139 @@ TEST_P(Loops, hand_the_failure_of_a_piece_to_the_caller_and_skip_what_has_not_be
     machine.for_each(100, [&](std::size_t) { ran.fetch_add(1); });
 }
 
+/// Loops that come again are short ones: each thread has its part, unless a target does not come for it.
+TEST_P(Loops, that_are_short_visit_each_index_once_while_others_keep_the_targets_busy) {
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+        for (unsigned round = 0; !stop.load(); ++round) {
+            machine.call(boxed([&, round] {
+                const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(round % 7 * 3);
+                while (std::chrono::steady_clock::now() < end) {
+                }
+            }));
+            if (round % 5 == 0) machine.barrier();
+        }
+        machine.barrier();
+    });
+    std::vector<int> visits(8);  // not atomic: what the pieces write comes with the end of the loop
+    for (int round = 0; round < scaled(20000, 1000); ++round) {
+        std::ranges::fill(visits, 0);
+        machine.for_each(visits.size(), [&](std::size_t i) { ++visits[i]; }, 1);
+        for (std::size_t i = 0; i < visits.size(); ++i) ASSERT_EQ(visits[i], 1) << "item " << i << ", round " << round;
+    }
+    stop = true;
+    other.join();
+}
+
+TEST_P(Loops, and_the_barrier_behind_them_do_not_wait_for_a_busy_target) {
+    std::atomic<int> busy{0};
+    std::atomic<bool> over{false}, issued{false};
+    std::thread other([&] {
+        for (int target = 0; target < machine.targets(); ++target)
+            machine.on(target).call(boxed([&] {
+                busy.fetch_add(1);
+                while (!over.load()) std::this_thread::yield();
+            }));
+        issued = true;
+        machine.barrier();
+    });
+    ASSERT_TRUE(eventually([&] { return issued.load() && busy.load() == machine.targets(); }));
+    for (const std::size_t grain : {1, 3, 0}) {
+        for (int round = 0; round < 100; ++round) {
+            std::atomic<int> visits{0};
+            machine.for_each(
+                20, [&](std::size_t) { visits.fetch_add(1); }, grain == 0 ? automatic_grain : Grain(grain));
+            ASSERT_EQ(visits.load(), 20);
+        }
+    }
+    machine.barrier();
+    over = true;
+    other.join();
+}
+
+/// The threads that take part are held in one piece until all others have run, but for one.
+TEST_P(Loops, give_what_a_thread_has_not_begun_to_the_others) {
+    if (GetParam() == 0) GTEST_SKIP() << "there is nobody to share with";
+    for (const bool caller_is_held : {true, false}) {
+        const auto caller = std::this_thread::get_id();
+        constexpr int pieces = 64;
+        std::atomic<int> ran{0}, held{0};
+        std::mutex mutex;
+        std::set<std::thread::id> seen;
+        machine.for_each(
+            pieces,
+            [&](std::size_t) {
+                bool holds = false;
+                {
+                    const std::lock_guard lock(mutex);
+                    holds = (std::this_thread::get_id() == caller) == caller_is_held &&
+                            seen.insert(std::this_thread::get_id()).second && held.load() == 0;
+                    if (holds) held.store(1);
+                }
+                if (holds) EXPECT_TRUE(eventually([&] { return ran.load() == pieces - 1; }));
+                else if (held.load() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                ran.fetch_add(1);
+            },
+            1);
+        EXPECT_EQ(ran.load(), pieces);
+    }
+}
+
+TEST_P(Loops, that_are_short_hand_over_a_failure_too) {
+    for (int round = 0; round < 100; ++round) {
+        std::atomic<int> ran{0};
+        const std::size_t fails = static_cast<std::size_t>(round) % 9;  // of 8: none now and then
+        const auto loop = [&] {
+            machine.for_each(
+                8,
+                [&](std::size_t i) {
+                    if (i == fails) throw std::logic_error("this one");
+                    ran.fetch_add(1);
+                },
+                1);
+        };
+        if (fails == 8) {
+            EXPECT_NO_THROW(loop());
+            EXPECT_EQ(ran.load(), 8);
+            continue;
+        }
+        try {
+            loop();
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const TaskFailed& failed) {
+            const auto items = "items " + std::to_string(fails) + " to " + std::to_string(fails);
+            EXPECT_NE(failed.task().find(items), std::string::npos) << failed.task();
+        }
+        EXPECT_LT(ran.load(), 8);
+    }
+}
+
+/// A lone call in a piece must not come to lie behind the pieces that a target has still to run.
+TEST_P(Loops, let_calls_in_their_pieces_go_to_whoever_is_free) {
+    if (GetParam() < 2) GTEST_SKIP() << "two targets at least";
+    const auto caller = std::this_thread::get_id();
+    std::atomic<bool> answered{false};
+    std::atomic<int> held{0};
+    for (int round = 0; round < 20; ++round) {
+        answered = false;
+        held = 0;
+        machine.for_each(
+            2,
+            [&](std::size_t) {
+                if (std::this_thread::get_id() != caller) {
+                    held.store(1);
+                    static_cast<void>(eventually([&] { return answered.load(); }));
+                    return;
+                }
+                static_cast<void>(eventually([&] { return held.load() == 1; }));
+                machine.call([&answered] { answered.store(true); });
+                EXPECT_TRUE(eventually([&] { return answered.load(); }));
+            },
+            1);
+        machine.barrier();
+    }
+}
+
 TEST_P(Loops, work_inside_tasks_inside_loops_and_in_several_threads) {
     std::atomic<int> count{0};
     const auto work = [&] {

@@ -133,7 +133,8 @@ std::vector<int> Core::choose_processors() {
 void Core::start() {
     const auto processors = choose_processors();
     backend_ = maker_.make(*this, processors);
-    const auto most_lanes = most_threads + 1 + static_cast<std::uint32_t>(options_.targets);
+    const auto most_lanes =
+        2 * (most_threads + 1 + static_cast<std::uint32_t>(options_.targets));  // of calls and of loops
     for (int t = 0; t < options_.targets; ++t) {
         targets_.push_back(std::make_unique<Target>(*this, t, processors[static_cast<std::size_t>(t)], most_lanes));
         targets_.back()->initiator().track_ = static_cast<std::uint32_t>(t);

@@ -1,96 +1,132 @@
-// Loops in pieces. The caller and helpers, tasks of which there is at most one for each target, claim pieces from one
-// counter until none is left: so uneven pieces balance, a busy target takes part when it gets round to it, and nobody
-// waits for a helper that has not begun.
+// Loops in pieces. A short loop, as far as the last one over the same body tells, is cut into one part for each thread,
+// and each target finds its part in the line that it polls. In a longer one each thread has a share that it takes
+// pieces from, and who has none left takes from the others, so uneven pieces balance and a busy target takes part when
+// it gets round to it. Nobody waits for a target that has not begun: its part is taken back. What comes to whom is told
+// in loop_shares.hpp.
 //
-// Happens-before. A claim hands over nothing but indices (relaxed). What a piece wrote is published by
-// finished_.fetch_add(release) and acquired by the caller's load that sees all of them. The body lies on the caller's
-// stack: it is used only between a claim and the finished_ that belongs to it, and the caller leaves only when all
-// claimed items are finished.
+// The body and the loop belong to the caller, which leaves only when all targets that have begun are done.
 #include "penstock/for_each.hpp"
 
 #include <algorithm>
 #include <array>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <new>
+#include <vector>
 
-#include "machine/upper_halves.hpp"
 #include "penstock/detail/machine/clock.hpp"
+#include "penstock/detail/machine/relax.hpp"
 #include "penstock/error.hpp"
 #include "task/calls/core.hpp"
+#include "task/calls/loop_helpers.hpp"
+#include "task/calls/runner.hpp"
+#include "task/calls/target.hpp"
 
 namespace penstock::loop {
-namespace {
 
 /// A piece's work is at least so many times what its claim costs.
 constexpr double claims_worth = 32;
-/// Pieces that are left for each worker when the end comes near.
-constexpr std::size_t pieces_left = 2;
+/// Pieces that are left in a share when the end comes near.
+constexpr std::uint32_t pieces_left = 2;
+/// Nanoseconds of a loop that is short.
+constexpr double short_loop = 4000;
+/// Nanoseconds for which the caller, which has done its part of a short loop, waits for a target to begin.
+constexpr double patience = 500;
 
-class Loop {
+class alignas(128) Loop {
   public:
-    Loop(std::size_t n, Grain grain, std::size_t most, std::size_t workers, const Body& body)
-        : n_(n), most_(std::max<std::size_t>(most, 1)), workers_(workers), body_(body) {
-        if (grain.is_automatic()) return;
-        const auto wished = std::min(grain.items(), n);
-        pieces_ = std::max<std::size_t>(1, n / wished + (n % wished > wished / 2 ? 1 : 0));
+    explicit Loop(int targets) : shares_(static_cast<std::size_t>(targets) + 1), asked_(shares_.size()) {}
+
+    void begin(std::size_t n, Grain grain, std::size_t most, const Body& body) {
+        n_ = n;
+        body_ = body;
+        automatic_ = grain.is_automatic();
+        std::size_t pieces = n;  // sized on the way: items, of which a claim takes several
+        if (!automatic_) {
+            const auto wished = std::min(grain.items(), n);
+            pieces = std::max<std::size_t>(1, n / wished + (n % wished > wished / 2 ? 1 : 0));
+        }
+        pieces_ = static_cast<std::uint32_t>(std::min<std::size_t>(pieces, ~std::uint32_t{0}));
+        least_ = n / pieces_;
+        larger_ = n % pieces_;
+        const auto fit = most / (least_ + (larger_ != 0 ? 1 : 0));
+        most_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(fit, 1, pieces_));
+        failed_.store(false, std::memory_order_relaxed);
+        failure_ = nullptr;
+        helper_began.store(0, std::memory_order_relaxed);
     }
 
     /// What one worker knows: how long an item takes, and a claim.
     struct Worker {
         int target = Initiator::any_target;
+        std::size_t share = 0;
         double item_ticks = 0;  ///< 0: nothing measured yet
         double claim_ticks = 0;
-        std::size_t last = 0;  ///< items of the last piece
+        std::uint32_t last = 0;       ///< items of the last piece
+        std::uint32_t others_of = 1;  ///< workers that may want a part of its share
     };
 
-    /// Claims and runs one piece. False when none is left.
-    bool step(Worker& worker) {
-        const auto begin = Clock::ticks();
-        const Piece piece = pieces_ != 0 ? claim_equal() : claim_automatic(worker);
-        if (piece.size() == 0) return false;
-        const auto claimed = Clock::ticks();
-        if (!failed_.load(std::memory_order_relaxed)) {
-            try {
-                body_.run(body_.body, piece);
-            } catch (...) {
-                keep_failure(piece, worker.target);
-            }
+    std::uint32_t pieces() const noexcept { return pieces_; }
+    bool automatic() const noexcept { return automatic_; }
+    Share<>& share(std::size_t worker) noexcept { return shares_[worker]; }
+
+    /// Runs these one by one.
+    void run_all(Range pieces, int target) noexcept {
+        Piece piece{0, begin_of(pieces.first)};
+        for (auto number = pieces.first; number != pieces.end; ++number) {
+            piece = {piece.end, piece.end + least_ + (number < larger_ ? 1 : 0)};
+            run(piece, target);
         }
-        const auto ticks = static_cast<double>(Clock::ticks() - claimed);
-        learn(worker.item_ticks, ticks / static_cast<double>(piece.size()));
+    }
+
+    /// Takes and runs one piece of the worker's share. False when it has none left.
+    bool step(Worker& worker) noexcept {
+        Share<>& mine = shares_[worker.share];
+        const bool failed = failed_.load(std::memory_order_relaxed);
+        if (failed || !automatic_) {
+            const Range taken = mine.take([&](std::uint32_t left) { return failed ? left : 1; });
+            if (taken.size() != 0) run(items_of(taken), worker.target);
+            return taken.size() != 0;
+        }
+        const auto begin = Clock::ticks();
+        const Range taken = mine.take([&](std::uint32_t left) { return claim_of(worker, left); });
+        if (taken.size() == 0) return false;
+        const auto claimed = Clock::ticks();
+        run(items_of(taken), worker.target);
+        learn(worker.item_ticks, static_cast<double>(Clock::ticks() - claimed) / taken.size());
         learn(worker.claim_ticks, static_cast<double>(claimed - begin));
-        worker.last = piece.size();
-        if (finished_.fetch_add(piece.size(), std::memory_order_acq_rel) + piece.size() == n_) finished_.notify_all();
+        worker.last = taken.size();
         return true;
     }
-
-    std::size_t left() const noexcept {
-        const auto next = next_.load(std::memory_order_relaxed);
-        return pieces_ != 0 ? (next < pieces_ ? n_ - piece_begin(next) : 0) : (next < n_ ? n_ - next : 0);
-    }
-    bool equal_pieces() const noexcept { return pieces_ != 0; }
-    std::size_t pieces_to_come() const noexcept {
-        const auto next = next_.load(std::memory_order_relaxed);
-        return pieces_ == 0 ? left() : next < pieces_ ? pieces_ - next : 0;
-    }
-
-    void wait() const noexcept {
-        for (auto done = finished_.load(std::memory_order_acquire); done != n_;
-             done = finished_.load(std::memory_order_acquire)) {
-            finished_.wait(done, std::memory_order_acquire);
-            forget_upper_halves();  // it may have slept
+    /// Takes from another share what its owner has not begun. False when nobody has anything left.
+    bool steal(std::size_t share) noexcept {
+        for (std::size_t next = 1; next < shares_.size(); ++next) {
+            const Range stolen = shares_[(share + next) % shares_.size()].steal();
+            if (stolen.size() == 0) continue;
+            shares_[share].give(stolen);
+            return true;
         }
+        return false;
     }
+    bool something_left() const noexcept {
+        return std::ranges::any_of(shares_, [](const Share<>& share) { return share.left() != 0; });
+    }
+
     void throw_failure() {
         if (!failed_.load(std::memory_order_relaxed)) return;
         throw TaskFailed(std::string(body_.name) + " (items " + std::to_string(failed_piece_.begin) + " to " +
                              std::to_string(failed_piece_.end - 1) + " of a loop over " + std::to_string(n_) + ")",
-                         failed_target_, failure_);
+                         failed_target_, std::exchange(failure_, nullptr));
     }
 
-    /// When the first helper began, for the next loop's sake.
-    std::atomic<std::uint64_t> helper_began{0};
+    /// What a target was asked for. The caller's own.
+    struct Asked {
+        bool open = false;  ///< nothing is known of its end
+        Range pieces;
+    };
+    std::vector<Asked>& asked() noexcept { return asked_; }
 
   private:
     static void learn(double& known, double measured) noexcept {
@@ -98,33 +134,30 @@ class Loop {
     }
 
     // Without n_ * piece, which may not fit.
-    std::size_t piece_begin(std::size_t piece) const noexcept {
-        return piece * (n_ / pieces_) + std::min(piece, n_ % pieces_);
+    std::size_t begin_of(std::uint32_t piece) const noexcept {
+        return piece * least_ + std::min<std::size_t>(piece, larger_);
+    }
+    Piece items_of(Range pieces) const noexcept { return {begin_of(pieces.first), begin_of(pieces.end)}; }
+
+    std::uint32_t claim_of(const Worker& worker, std::uint32_t left) const noexcept {
+        std::uint32_t size = 1;
+        if (worker.item_ticks > 0) {
+            const auto wanted = claims_worth * worker.claim_ticks / worker.item_ticks;
+            size = wanted > static_cast<double>(left) ? left : static_cast<std::uint32_t>(wanted);
+            size = std::max(size, left / (8 * worker.others_of));  // large while much is left,
+            // but what is known comes from a few items at first
+            size = std::min(size, 4 * std::min(worker.last, left));
+            size = std::min(size, left / (pieces_left * worker.others_of));  // and the last ones are spread over all
+        }
+        return std::clamp<std::uint32_t>(size, 1, std::min(most_, left));
     }
 
-    Piece claim_equal() noexcept {
-        const auto piece = next_.fetch_add(1, std::memory_order_relaxed);
-        if (piece >= pieces_) return {};
-        return {piece_begin(piece), piece_begin(piece + 1)};
-    }
-
-    Piece claim_automatic(const Worker& worker) noexcept {
-        auto begin = next_.load(std::memory_order_relaxed);
-        for (;;) {
-            if (begin >= n_) return {};
-            const auto left = n_ - begin;
-            std::size_t size = 1;
-            if (worker.item_ticks > 0) {
-                const auto wanted = claims_worth * worker.claim_ticks / worker.item_ticks;
-                size = wanted < 1 ? 1 : wanted > static_cast<double>(left) ? left : static_cast<std::size_t>(wanted);
-                size = std::max(size, left / (8 * workers_));  // large while much is left,
-                // but what is known comes from a few items at first
-                size = std::min(size, 4 * worker.last);
-                size = std::min(size, left / (pieces_left * workers_));  // and the last ones are spread over all
-            }
-            size = std::clamp<std::size_t>(size, 1, most_);
-            if (next_.compare_exchange_weak(begin, begin + std::min(size, left), std::memory_order_relaxed))
-                return {begin, begin + std::min(size, left)};
+    void run(Piece piece, int target) noexcept {
+        if (failed_.load(std::memory_order_relaxed)) return;
+        try {
+            body_.run(body_.body, piece);
+        } catch (...) {
+            keep_failure(piece, target);
         }
     }
 
@@ -137,93 +170,345 @@ class Loop {
         failed_.store(true, std::memory_order_relaxed);
     }
 
-    const std::size_t n_;
-    const std::size_t most_;  ///< items that the local store holds
-    const std::size_t workers_;
-    const Body body_;
-    std::size_t pieces_ = 0;                             ///< equal ones; 0: sized on the way
-    alignas(128) std::atomic<std::size_t> next_{0};      ///< the first item, or piece, that nobody has claimed
-    alignas(128) std::atomic<std::size_t> finished_{0};  ///< items
+    // One line, which targets fetch while they begin.
+    Body body_{};
+    std::size_t least_ = 0;  ///< items of a piece, one more in the first `larger_`
+    std::size_t larger_ = 0;
+    std::uint32_t pieces_ = 0;
+    std::uint32_t most_ = 1;  ///< pieces of one claim: what the local store holds
+    bool automatic_ = false;
     std::atomic<bool> failed_{false};
+
+    std::size_t n_ = 0;
+    std::vector<Share<>> shares_;  ///< the caller's, then one for each target
+    std::vector<Asked> asked_;     ///< by target
     std::mutex mutex_;
     std::exception_ptr failure_;
     Piece failed_piece_;
     int failed_target_ = Initiator::any_target;
+
+  public:
+    /// When the first helper began, for the next loop's sake.
+    std::atomic<std::uint64_t> helper_began{0};
 };
 
-/// How long an item took in this thread's last loop over each of a few bodies, in ticks: a loop that comes again is
-/// shared from its first item on. A guess for another body costs a hand-off at most.
-double& last_item_ticks(const Body& body) noexcept {
-    struct Known {
-        void (*run)(void*, Piece) = nullptr;
-        double item_ticks = 0;
-    };
+namespace {
+
+/// In the lane of loops.
+void take_part(const PackedArguments& arguments, LocalStore& store) {
+    auto& offer = Helpers::offer_in(arguments.line);
+    prefetch_read(offer.loop_ahead());
+    prefetch_read(offer.body_ahead());
+    if (!offer.begin()) return;
+    Loop& loop = offer.loop();
+    const auto target = static_cast<int>(store.worker());
+    if (const Range part = offer.pieces(); part.size() != 0) return loop.run_all(part, target);
+    if (loop.automatic()) {
+        std::uint64_t none = 0;
+        loop.helper_began.compare_exchange_strong(none, Clock::ticks(), std::memory_order_relaxed);
+    }
+    Loop::Worker worker{.target = target, .share = store.worker() + 1};
+    do {
+        while (loop.step(worker)) {
+        }
+    } while (loop.steal(worker.share));
+}
+
+constexpr Entry entry{.run = take_part,
+                      .discard = [](const PackedArguments&) noexcept {},
+                      .describe = [](const PackedArguments&, ArgumentBlock*) noexcept -> std::size_t { return 0; },
+                      .name = "penstock::Machine::for_each",
+                      .has_blocks = false,
+                      .has_rows = false};
+const std::uint32_t entry_number = register_entry(entry);
+
+}  // namespace
+
+// ---- the targets that help ----
+
+struct Helpers::Lane {
+    Ring* ring = nullptr;  ///< null until it is made, at its first use
+    Producer<TaskPayload> producer;
+    Offer<Loop>* offer = nullptr;
+    Doorbell* bell = nullptr;  ///< of the target
+    Ticket ticket;
+};
+
+Helpers::Helpers(Initiator& self) : self_(self), lanes_(static_cast<std::size_t>(self.target_count())) {}
+
+Helpers::~Helpers() {
+    for (const Lane& lane : lanes_)
+        if (lane.ring != nullptr) lane.ring->release();
+}
+
+Loop& Helpers::enter() {
+    if (depth_ == loops_.size()) loops_.push_back(std::make_unique<Loop>(self_.target_count()));
+    return *loops_[depth_++];
+}
+
+Offer<Loop>& Helpers::offer_in(std::byte* line) noexcept {
+    static_assert(sizeof(Offer<Loop>) <= sizeof TaskPayload::line && alignof(Offer<Loop>) <= 8);
+    return *std::launder(reinterpret_cast<Offer<Loop>*>(line));
+}
+
+void Helpers::make_lane(Lane& lane, int target) {
+    Core& core = self_.core();
+    const auto initiation = core.options().initiation;
+    Ring& ring = Ring::acquire(Ring::Kind::lane, 2, 0, self_, self_.waiter().bell(), target, nullptr, initiation);
+    TaskPayload& payload = ring.slots()[0].payload;  // one record at a time, so all lie in the first slot
+    payload.entry = entry_number;
+    lane.offer = new (payload.line) Offer<Loop>;
+    lane.producer = Producer<TaskPayload>(ring.parts(initiation), 1, Completion::automatic);
+    Target& receiver = core.target(target);
+    lane.bell = &receiver.waiter().bell();
+    const std::lock_guard lock(core.mutex());
+    receiver.add_lane(ring, initiation);
+    lane.ring = &ring;
+}
+
+bool Helpers::ask(int target, Loop& loop, Range pieces, void* body) {
+    Lane& lane = lanes_[static_cast<std::size_t>(target)];
+    if (lane.ring == nullptr) make_lane(lane, target);
+    if (lane.producer.drained()) {
+        lane.producer.reserve();
+        self_.counters().calls.add();
+        self_.counters().committed.add();
+        lane.offer->make(loop, pieces, body);
+        lane.ticket = lane.producer.publish();
+        wake_at(*lane.bell);
+        return true;
+    }
+    // The target has not come by since. Where the last offer was taken back, it finds this one in its place.
+    if (!lane.offer->was_taken_back()) return false;
+    lane.offer->make(loop, pieces, body);
+    return true;
+}
+
+bool Helpers::take_back(int target) noexcept { return lanes_[static_cast<std::size_t>(target)].offer->take_back(); }
+
+bool Helpers::done(int target) noexcept {
+    Lane& lane = lanes_[static_cast<std::size_t>(target)];
+    return lane.producer.complete(lane.ticket);
+}
+
+// ---- the caller ----
+
+namespace {
+
+/// What this thread's last loop over each of a few bodies took, in ticks. A guess for another body costs a hand-off at
+/// most.
+struct Known {
+    void (*run)(void*, Piece) = nullptr;
+    double item_ticks = 0;  ///< of one thread: a loop that comes again is shared from its first item on
+    double loop_ticks = 0;  ///< of the whole loop, an item
+};
+
+Known& known_of(const Body& body) noexcept {
     static thread_local std::array<Known, 16> table;
     auto& known = table[std::hash<void (*)(void*, Piece)>{}(body.run) / 16 % table.size()];  // functions are aligned
-    if (known.run != body.run) known = {body.run, 0};
-    return known.item_ticks;
+    if (known.run != body.run) known = {body.run, 0, 0};
+    return known;
 }
+
+double ticks_of(double nanoseconds) noexcept {
+    static const double one = 1 / Clock::nanoseconds_per_tick();
+    return nanoseconds * one;
+}
+
+/// One loop, from its caller's side.
+class Calling {
+  public:
+    Calling(Machine& machine, Initiator& self, const Body& body)
+        : machine_(machine), self_(self), body_(body), by_deque_(self) {
+        me_.target = self.target();
+        if (self.shared()) {
+            own_ = std::make_unique<Loop>(0);
+            loop_ = own_.get();
+        } else {
+            helpers_ = &self.runner().helpers();
+            loop_ = &helpers_->enter();
+            targets_ = self.target_count();
+        }
+    }
+    ~Calling() {
+        if (helpers_ != nullptr) helpers_->leave();
+    }
+    Calling(const Calling&) = delete;
+    Calling& operator=(const Calling&) = delete;
+
+    Loop& loop() noexcept { return *loop_; }
+    double item_ticks() const noexcept { return me_.item_ticks; }
+
+    /// One part for each thread that can be had, the caller's first.
+    void run_parts() {
+        const auto pieces = loop_->pieces();
+        const auto part = pieces / (1 + std::min(others(), pieces - 1));
+        auto end = pieces;
+        for (int target = 0; target < targets_ && end >= 2 * part; ++target)
+            if (ask(target, {end - part, end})) end -= part;
+        loop_->run_all({0, end}, me_.target);
+        const auto begin = Clock::ticks();
+        finish([&] { return static_cast<double>(Clock::ticks() - begin) > ticks_of(patience); });
+    }
+
+    /// `known`: ticks that an item took in the last such loop, or 0.
+    void run_shares(double known) {
+        Share<>& mine = loop_->share(0);
+        mine.give({0, loop_->pieces()});
+        std::uint64_t asked = 0;
+        if (targets_ != 0) {
+            me_.others_of = 1 + others();
+            run_alone(known);
+            me_.others_of = 1;
+            if (mine.left() > 1) {
+                asked = Clock::ticks();
+                share_out();
+            }
+        }
+        do {
+            while (loop_->step(me_))
+                if (unasked_ != 0) ask_again();
+        } while (loop_->steal(0));
+        finish([] { return true; });
+        if (asked != 0 && loop_->automatic()) note_hand_off(asked);
+    }
+
+  private:
+    /// Targets that could help.
+    std::uint32_t others() const noexcept {
+        return static_cast<std::uint32_t>(targets_) - (me_.target >= 0 && targets_ != 0 ? 1 : 0);
+    }
+
+    /// False when it cannot be had now.
+    bool ask(int target, Range pieces) noexcept {
+        if (target == me_.target) return false;
+        try {
+            if (!helpers_->ask(target, *loop_, pieces, body_.body)) return false;
+        } catch (const std::bad_alloc&) {
+            return false;  // then with fewer
+        }
+        loop_->asked()[static_cast<std::size_t>(target)] = {true, pieces};
+        return true;
+    }
+
+    /// Automatic pieces are run alone at first, unless their last loop says that they are worth a hand-off: others are
+    /// asked when what is left is, as far as the first items tell.
+    void run_alone(double known) noexcept {
+        if (!loop_->automatic()) return;
+        const auto hand_off = static_cast<double>(machine_.hand_off_ticks().load(std::memory_order_relaxed));
+        if (known >= hand_off) return;
+        const auto begin = Clock::ticks();
+        while (static_cast<double>(Clock::ticks() - begin) < hand_off ||
+               me_.item_ticks * loop_->share(0).left() < 2 * hand_off)
+            if (!loop_->step(me_)) return;
+    }
+
+    void share_out() noexcept {
+        Share<>& mine = loop_->share(0);
+        Range left = mine.take([](std::uint32_t all) { return all; });
+        const auto part = left.size() / (1 + std::min(others(), left.size() - 1));
+        for (int target = 0; target < targets_ && left.size() >= 2 * part; ++target) {
+            if (target == me_.target) continue;
+            loop_->share(static_cast<std::size_t>(target) + 1).give({left.end - part, left.end});
+            left.end -= part;
+            if (!ask(target, {})) ++unasked_;  // others take from its share meanwhile
+        }
+        mine.give(left);
+    }
+    /// Those that were not done with the loop around this one.
+    void ask_again() noexcept {
+        unasked_ = 0;
+        for (int target = 0; target < targets_; ++target)
+            if (target != me_.target && !loop_->asked()[static_cast<std::size_t>(target)].open && !ask(target, {}))
+                ++unasked_;
+    }
+
+    /// Runs what targets have not begun, as soon as `late()` says so, and waits for what they have.
+    template <class Late>
+    void finish(Late&& late) {
+        for (bool all_done = false; !all_done;) {
+            all_done = true;
+            const bool takes_back = late();
+            for (int target = targets_ - 1; target >= 0; --target) {  // the first pieces first
+                Loop::Asked& asked = loop_->asked()[static_cast<std::size_t>(target)];
+                if (!asked.open) continue;
+                const bool done = helpers_->done(target);
+                if ((done || takes_back) && helpers_->take_back(target)) {
+                    asked.open = false;
+                    loop_->run_all(asked.pieces, me_.target);
+                } else {
+                    asked.open = !done;
+                    all_done = all_done && done;
+                }
+            }
+            if (all_done) return;
+            if (!takes_back) {
+                relax();
+                continue;
+            }
+            self_.waiter().wait([&] { return loop_->something_left() || some_done(); }, {"pieces of a loop", 0});
+            while (loop_->steal(0))
+                while (loop_->step(me_)) {
+                }
+        }
+    }
+    bool some_done() noexcept {
+        for (int target = 0; target < targets_; ++target)
+            if (loop_->asked()[static_cast<std::size_t>(target)].open && helpers_->done(target)) return true;
+        return false;
+    }
+
+    void note_hand_off(std::uint64_t asked) noexcept {
+        const auto began = loop_->helper_began.load(std::memory_order_relaxed);
+        if (began <= asked) return;
+        // The shortest of late, forgotten slowly: a helper that began late was most likely not waiting for work.
+        const auto measured = static_cast<double>(began - asked);
+        const auto known = static_cast<double>(machine_.hand_off_ticks().load(std::memory_order_relaxed));
+        const auto next = measured < known ? measured : known * 1.1;
+        machine_.hand_off_ticks().store(static_cast<std::uint64_t>(next) + 1, std::memory_order_relaxed);
+    }
+
+    Machine& machine_;
+    Initiator& self_;
+    const Body& body_;
+    const Core::ByTheDeque by_deque_;
+    Helpers* helpers_ = nullptr;  ///< null where several threads share an initiator: these loop alone
+    std::unique_ptr<Loop> own_;   ///< then
+    Loop* loop_ = nullptr;
+    int targets_ = 0;
+    int unasked_ = 0;
+    Loop::Worker me_;
+};
 
 }  // namespace
 
 void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, const Body& body) {
     if (n == 0) return;
     Core::of(machine).backend().require(Backend::Ability::loops);
-    auto& mine = machine.initiator();
-    const auto targets = static_cast<std::size_t>(machine.targets());
-    const auto most = item_bytes == 0 ? n : mine.local_store_bytes() / item_bytes;
-    const auto loop = std::make_shared<Loop>(n, grain, most, targets + 1, body);
-    Loop::Worker me{.target = mine.target()};
-    const auto hand_off = static_cast<double>(machine.hand_off_ticks().load(std::memory_order_relaxed));
-    // Automatic pieces are run alone at first, unless their last loop says that they are worth a hand-off: others are
-    // asked when what is left is, as far as the first items tell.
-    const double known = last_item_ticks(body);
-    const auto worth_sharing = [&](std::uint64_t begin) {
-        if (loop->equal_pieces() || known >= hand_off) return true;
-        return static_cast<double>(Clock::ticks() - begin) >= hand_off &&
-               me.item_ticks * static_cast<double>(loop->left()) >= 2 * hand_off;
-    };
+    Initiator& self = machine.initiator();
     const auto begin = Clock::ticks();
-    while (targets != 0 && !worth_sharing(begin) && loop->step(me)) {
-    }
-    std::uint64_t issued = 0;
-    if (targets != 0 && loop->left() != 0) {
-        issued = Clock::ticks();
-        const auto helpers = std::min(targets, loop->pieces_to_come() - 1);
-        const auto ask = [&] {
-            machine.call(boxed([loop, &machine] {
-                if (loop->left() == 0) return;  // the machine may be gone as well
-                std::uint64_t none = 0;
-                loop->helper_began.compare_exchange_strong(none, Clock::ticks(), std::memory_order_relaxed);
-                Loop::Worker worker{.target = machine.initiator().target()};
-                while (loop->step(worker)) {
-                }
-            }));
-        };
-        try {
-            for (std::size_t h = 0; h < helpers; ++h) ask();
-        } catch (const Error&) {
-            // No room for more helpers: this thread does what they do not. It must not leave while those that were
-            // asked use the body.
-        } catch (const std::bad_alloc&) {
-        }
-    }
-    while (loop->step(me)) {
-    }
-    loop->wait();
-    if (me.item_ticks > 0) last_item_ticks(body) = me.item_ticks;
-    if (const auto began = loop->helper_began.load(std::memory_order_relaxed); issued != 0 && began > issued) {
-        // The shortest of late, forgotten slowly: a helper that began late was most likely not waiting for work.
-        const auto measured = static_cast<double>(began - issued);
-        const auto next = measured < hand_off ? measured : hand_off * 1.1;
-        machine.hand_off_ticks().store(static_cast<std::uint64_t>(next) + 1, std::memory_order_relaxed);
-    }
-    loop->throw_failure();
+    Known& known = known_of(body);
+    Calling calling(machine, self, body);
+    Loop& loop = calling.loop();
+    loop.begin(n, grain, item_bytes == 0 ? n : self.local_store_bytes() / item_bytes, body);
+    const auto expected = known.loop_ticks * static_cast<double>(n);
+    if (!loop.automatic() && expected > 0 && expected < ticks_of(short_loop)) calling.run_parts();
+    else calling.run_shares(known.item_ticks);
+    // A loop inside a piece may have put another body in its place.
+    Known& learnt = known_of(body);
+    if (calling.item_ticks() > 0) learnt.item_ticks = calling.item_ticks();
+    learnt.loop_ticks = static_cast<double>(Clock::ticks() - begin) / static_cast<double>(n);
+    loop.throw_failure();
 }
 
 }  // namespace penstock::loop
 
 namespace penstock {
+
+loop::Helpers& Runner::helpers() {
+    if (helpers_ == nullptr) helpers_ = std::make_shared<loop::Helpers>(self_);
+    return *helpers_;
+}
 
 std::atomic<std::uint64_t>& Machine::hand_off_ticks() noexcept { return core_->hand_off_ticks(); }
 

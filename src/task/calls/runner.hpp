@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/task/entry.hpp"
@@ -32,6 +33,9 @@ namespace penstock {
 struct Replay;
 struct ReplayStep;
 struct Verdict;
+namespace loop {
+class Helpers;
+}
 
 class Runner final : private CopyObserver {
   public:
@@ -150,6 +154,8 @@ class Runner final : private CopyObserver {
     std::uint64_t executed() const noexcept { return counters_.tasks.value_acquire(); }
     trace::TargetCounters& counters() noexcept { return counters_; }
     LocalStore& store() noexcept { return store_; }
+    /// Of this thread's loops. Throws std::bad_alloc.
+    loop::Helpers& helpers();
 
   private:
     class Inside;
@@ -255,6 +261,7 @@ class Runner final : private CopyObserver {
     const bool can_take_ = waiting::process_wide_barrier();
     std::atomic<std::uint32_t> open_claims_{0};
     std::array<Open, most_open_claims> open_;
+    std::shared_ptr<loop::Helpers> helpers_;  ///< null until the first loop
 };
 
 }  // namespace penstock
