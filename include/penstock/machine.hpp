@@ -135,7 +135,9 @@ class Machine : public TakesCalls<Machine> {
     /// Calls body(i) for each i below n, or body(Piece) for pieces of these; over a contiguous range body(element) or
     /// body(std::span<T>). The caller and all targets that are free share the pieces; body is called by several threads
     /// at once. Returns when all are done. The first failure comes as TaskFailed, which names the items; pieces that
-    /// had not begun then are skipped. Inside tasks too. See for_each.hpp.
+    /// had not begun then are skipped. Inside tasks too. No piece may wait for another: they run in no promised order,
+    /// perhaps all on one thread. Costs a line there and one back, where the last loop over this body was short
+    /// (`./bench granularity`). See for_each.hpp.
     template <class F>
     void for_each(std::size_t n, F&& body, Grain grain = automatic_grain);
     template <class Range, class F>

@@ -1,7 +1,6 @@
 // task layer: what the parts of one machine share: options, targets, and the list of its initiators.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -112,8 +111,7 @@ class Core : public std::enable_shared_from_this<Core> {
         explicit ByTheDeque(Initiator& self) noexcept
             : self_(self), idle_(!self.shared_ && std::exchange(self.deque_idle_, false)) {}
         ~ByTheDeque() {
-            if (idle_)
-                self_.deque_idle_ = std::ranges::all_of(self_.base_.rings, [](Ring* part) { return part->drained(); });
+            if (idle_) self_.deque_idle_ = self_.deferred_are_done();
         }
         ByTheDeque(const ByTheDeque&) = delete;
         ByTheDeque& operator=(const ByTheDeque&) = delete;

@@ -52,7 +52,7 @@ Dependents::Spot Dependents::begin(DependentGroup* given, int target) {
 }
 
 Handle Dependents::commit(Spot& spot) {
-    self_.count_unnoticed_call();
+    self_.count_dependent_call();
     const Handle handle(spot.ring->name(), {spot.ring->pending().append(), 0, false});
     if (spot.node->commit()) self_.runner().hand_on(*spot.node);
     return handle;
@@ -184,7 +184,6 @@ Ring& Dependents::add_ring(DependentGroup& group) {
     ring->set_scope(&mine);
     mine.dependents.push_back(ring);
     group.rings.push_back(ring);
-    core_.mix();
     auto& dependents = core_.board().dependents;
     if (dependents.load(std::memory_order_relaxed) == 0) dependents.store(1, std::memory_order_relaxed);
     return *(group.current = ring);

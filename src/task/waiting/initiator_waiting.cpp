@@ -304,9 +304,8 @@ void Initiator::wait_for(const Handle& handle, Ring& ring, bool helping) {
     }
     if (callbacks_due()) run_callbacks();
     if (own && !deque_idle_ && scope_ == &base_ && ring.kind() == Ring::Kind::pending &&
-        board_.mixed.load(std::memory_order_relaxed) == 0) {
-        deque_idle_ = std::all_of(base_.rings.begin(), base_.rings.end(), [](Ring* part) { return part->drained(); });
-    }
+        board_.mixed.load(std::memory_order_relaxed) == 0)
+        deque_idle_ = deferred_are_done();
     if (deque_idle_ && stream_ != nullptr) stream_ = nullptr;
     throw_failure_of(handle, ring);
 }
@@ -346,6 +345,7 @@ void Initiator::wait_for_dependents(const std::vector<Ring*>& rings) {
     require_here();
     const auto alone = this->alone();
     wait_while_helping([&] { return Dependents::drained(rings); }, {.who = *this, .dependents = &rings});
+    if (scope_ == &base_ && !shared_) deque_idle_ = deferred_are_done();
     std::vector<Failure> failures;
     Dependents::collect_failures(rings, failures);
     if (!failures.empty()) Core::throw_first(std::move(failures));
@@ -358,6 +358,11 @@ void Initiator::throw_failure_of(const Handle& handle, Ring& ring) {
     if (!failure) return;
     if (failure->cancelled) std::rethrow_exception(failure->cause);
     throw TaskFailed(failure->task, failure->target, failure->cause);
+}
+
+bool Initiator::deferred_are_done() noexcept {
+    return std::ranges::all_of(base_.rings, [](Ring* part) { return part->drained(); }) &&
+           Dependents::drained(base_.dependents);
 }
 
 /// Has no task failed (and none been cancelled) in any ring that this scope used?

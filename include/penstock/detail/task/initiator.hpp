@@ -205,9 +205,10 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     static void throw_failure_of(const Handle& handle, Ring& ring);
     /// For as long as what it returns lives, no call-back runs.
     [[nodiscard]] Exchanged<bool> no_callbacks() noexcept { return {polling_, true}; }
-    /// A task was issued that posts nothing into the mailbox.
-    void count_unnoticed_call() noexcept {
+    /// A dependent task was issued: it posts nothing into the mailbox, and any target may run it.
+    void count_dependent_call() noexcept {
         unnoticed_ = true;
+        deque_idle_ = false;
         counters_.calls.add();
     }
 
@@ -344,6 +345,8 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     Ring* add_ring(Scope& scope, int only_target, bool urgent);
     void close_urgent_rings(Scope& scope) noexcept;
     bool drained(Scope& scope) noexcept;
+    /// Of the base scope, in deques and dependent ones.
+    bool deferred_are_done() noexcept;
     bool can_help(const Scope* scope) const noexcept;
     bool help(Scope* scope, std::uint32_t most);
     void collect_failures(Scope& scope, std::vector<Failure>& failures);
