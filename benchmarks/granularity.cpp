@@ -122,10 +122,11 @@ void by_tagged_calls(Grid& grid, const Work& work, penstock::Machine& machine) {
 }
 
 void by_loop(Grid& grid, const Work& work, penstock::Machine& machine) {
+    const auto iterations = work.iterations;
     for (std::int64_t step = 1; step <= work.steps; ++step)
         machine.for_each(
             static_cast<std::size_t>(grid.width()),
-            [&](std::size_t i) { grid.run_here(step, static_cast<int>(i), work.iterations); }, 1);
+            [&grid, step, iterations](std::size_t i) { grid.run_here(step, static_cast<int>(i), iterations); }, 1);
 }
 
 #if defined(_OPENMP)

@@ -136,8 +136,9 @@ class Machine : public TakesCalls<Machine> {
     /// body(std::span<T>). The caller and all targets that are free share the pieces; body is called by several threads
     /// at once. Returns when all are done. The first failure comes as TaskFailed, which names the items; pieces that
     /// had not begun then are skipped. Inside tasks too. No piece may wait for another: they run in no promised order,
-    /// perhaps all on one thread. Costs a line there and one back, where the last loop over this body was short
-    /// (`./bench granularity`). See for_each.hpp.
+    /// perhaps all on one thread. Where the last loop over this body was short, each target has its part at once, and a
+    /// copy of a body of up to 24 bytes that can be copied by its bytes: what it captures by value is then there, what
+    /// it captures by reference is fetched from the caller's stack (`./bench granularity`). See for_each.hpp.
     template <class F>
     void for_each(std::size_t n, F&& body, Grain grain = automatic_grain);
     template <class Range, class F>

@@ -8,36 +8,34 @@ namespace {
 using model::Search;
 using penstock::loop::Range;
 
-/// Two loops one after the other in one record, the second only where the first was taken back; the target comes by
-/// once, at any time.
+/// Two loops one after the other ask in one record, the second only where the first took back what it had asked for; the
+/// target comes by once, at any time.
 template <class Weakening = model::AsShipped>
 struct OfferModel : rl::test_suite<OfferModel<Weakening>, 2> {
     struct Loop {
         model::Plain<int> body;  ///< what the target must find written
+        int ran = 0;
     };
     Loop loops[2];
+    penstock::loop::Winner<model::Atomics<Weakening>> winner;
     penstock::loop::Offer<Loop, model::Atomics<Weakening>> offer;
     model::Atomic<int, model::AsShipped> done{0};
-    int runs[2] = {0, 0};
 
     void thread(unsigned index) {
         if (index == 0) return call();
-        if (offer.begin()) {
-            Loop& loop = offer.loop();
-            const Range range = offer.pieces();
-            model::require(&loop == &loops[range.first], "pieces belong to the loop that they come with");
-            loop.body.write(loop.body.read() + 1);
-            ++runs[range.first];
+        if (Loop* const loop = offer.begin(winner)) {
+            loop->body.write(loop->body.read() + 1);
+            ++loop->ran;
         }
         done.store(1, std::memory_order_release);
     }
     void call() {
-        for (std::uint32_t number = 0; number < 2; ++number) {
-            Loop& loop = loops[number];
+        std::uint64_t number = 0;
+        for (Loop& loop : loops) {
             loop.body.write(1);
-            offer.make(loop, {number, number + 1}, nullptr);
-            if (offer.take_back()) {
-                ++runs[number];
+            offer.make(loop, ++number);
+            if (winner.win(number, false)) {
+                ++loop.ran;
                 loop.body.write(3);  // the loop may be gone
                 continue;
             }
@@ -47,12 +45,14 @@ struct OfferModel : rl::test_suite<OfferModel<Weakening>, 2> {
         }
     }
     void after() {
-        model::require(runs[0] == 1, "the pieces of the first loop run once");
-        model::require(runs[1] <= 1, "the pieces of the second loop run at most once");
+        model::require(loops[0].ran == 1, "the first loop is run here or there");
+        model::require(loops[1].ran <= 1, "the second loop is run at most once");
     }
 };
 
-TEST(LoopModel, what_is_offered_runs_once_here_or_there) { model::expect_holds<OfferModel<>>(Search::few_switches, 4); }
+TEST(LoopModel, what_is_asked_for_runs_once_here_or_there) {
+    model::expect_holds<OfferModel<>>(Search::few_switches, 4);
+}
 
 /// Two threads with a share each, which take from their own and then from the other's.
 template <class Weakening = model::AsShipped>

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -53,8 +55,10 @@ class alignas(128) Loop {
         larger_ = n % pieces_;
         const auto fit = most / (least_ + (larger_ != 0 ? 1 : 0));
         most_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(fit, 1, pieces_));
-        failed_.store(false, std::memory_order_relaxed);
-        failure_ = nullptr;
+        if (failed()) {  // else targets that look at it keep its line
+            failed_.store(false, std::memory_order_relaxed);
+            failure_ = nullptr;
+        }
         helper_began.store(0, std::memory_order_relaxed);
     }
 
@@ -70,8 +74,27 @@ class alignas(128) Loop {
 
     std::uint32_t pieces() const noexcept { return pieces_; }
     bool automatic() const noexcept { return automatic_; }
+    bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
+    /// Of these pieces, for a target: where less than most_items.
+    Part part_of(Range pieces) noexcept {
+        const Piece items = items_of(pieces);
+        Part part;
+        part.loop = this;
+        part.first = static_cast<std::uint16_t>(items.begin);
+        part.items = static_cast<std::uint16_t>(items.size());
+        part.pieces = static_cast<std::uint16_t>(pieces.size());
+        return part;
+    }
     Share<>& share(std::size_t worker) noexcept { return shares_[worker]; }
 
+    void run(void (*body)(void*, Piece), void* argument, Piece piece, int target) noexcept {
+        if (failed()) return;
+        try {
+            body(argument, piece);
+        } catch (...) {
+            keep_failure(piece, target);
+        }
+    }
     /// Runs these one by one.
     void run_all(Range pieces, int target) noexcept {
         Piece piece{0, begin_of(pieces.first)};
@@ -84,9 +107,8 @@ class alignas(128) Loop {
     /// Takes and runs one piece of the worker's share. False when it has none left.
     bool step(Worker& worker) noexcept {
         Share<>& mine = shares_[worker.share];
-        const bool failed = failed_.load(std::memory_order_relaxed);
-        if (failed || !automatic_) {
-            const Range taken = mine.take([&](std::uint32_t left) { return failed ? left : 1; });
+        if (const bool lost = failed(); lost || !automatic_) {
+            const Range taken = mine.take([&](std::uint32_t left) { return lost ? left : 1; });
             if (taken.size() != 0) run(items_of(taken), worker.target);
             return taken.size() != 0;
         }
@@ -115,17 +137,13 @@ class alignas(128) Loop {
     }
 
     void throw_failure() {
-        if (!failed_.load(std::memory_order_relaxed)) return;
+        if (!failed()) return;
         throw TaskFailed(std::string(body_.name) + " (items " + std::to_string(failed_piece_.begin) + " to " +
                              std::to_string(failed_piece_.end - 1) + " of a loop over " + std::to_string(n_) + ")",
                          failed_target_, std::exchange(failure_, nullptr));
     }
 
-    /// What a target was asked for. The caller's own.
-    struct Asked {
-        bool open = false;  ///< nothing is known of its end
-        Range pieces;
-    };
+    /// By target. The caller's own.
     std::vector<Asked>& asked() noexcept { return asked_; }
 
   private:
@@ -152,14 +170,7 @@ class alignas(128) Loop {
         return std::clamp<std::uint32_t>(size, 1, std::min(most_, left));
     }
 
-    void run(Piece piece, int target) noexcept {
-        if (failed_.load(std::memory_order_relaxed)) return;
-        try {
-            body_.run(body_.body, piece);
-        } catch (...) {
-            keep_failure(piece, target);
-        }
-    }
+    void run(Piece piece, int target) noexcept { run(body_.run, body_.body, piece, target); }
 
     [[gnu::noinline, gnu::cold]] void keep_failure(Piece piece, int target) noexcept {
         const std::lock_guard lock(mutex_);
@@ -170,16 +181,14 @@ class alignas(128) Loop {
         failed_.store(true, std::memory_order_relaxed);
     }
 
-    // One line, which targets fetch while they begin.
     Body body_{};
     std::size_t least_ = 0;  ///< items of a piece, one more in the first `larger_`
     std::size_t larger_ = 0;
     std::uint32_t pieces_ = 0;
     std::uint32_t most_ = 1;  ///< pieces of one claim: what the local store holds
     bool automatic_ = false;
-    std::atomic<bool> failed_{false};
-
-    std::size_t n_ = 0;
+    alignas(128) std::atomic<bool> failed_{false};
+    alignas(128) std::size_t n_ = 0;
     std::vector<Share<>> shares_;  ///< the caller's, then one for each target
     std::vector<Asked> asked_;     ///< by target
     std::mutex mutex_;
@@ -194,33 +203,58 @@ class alignas(128) Loop {
 
 namespace {
 
-/// In the lane of loops.
-void take_part(const PackedArguments& arguments, LocalStore& store) {
-    auto& offer = Helpers::offer_in(arguments.line);
-    prefetch_read(offer.loop_ahead());
-    prefetch_read(offer.body_ahead());
-    if (!offer.begin()) return;
-    Loop& loop = offer.loop();
-    const auto target = static_cast<int>(store.worker());
-    if (const Range part = offer.pieces(); part.size() != 0) return loop.run_all(part, target);
-    if (loop.automatic()) {
-        std::uint64_t none = 0;
-        loop.helper_began.compare_exchange_strong(none, Clock::ticks(), std::memory_order_relaxed);
-    }
-    Loop::Worker worker{.target = target, .share = store.worker() + 1};
-    do {
-        while (loop.step(worker)) {
-        }
-    } while (loop.steal(worker.share));
+Winner<>& winner_of(std::byte* extension) noexcept {
+    static_assert(sizeof(Winner<>) <= sizeof(Extension));
+    return *std::launder(reinterpret_cast<Winner<>*>(extension));
 }
 
-constexpr Entry entry{.run = take_part,
-                      .discard = [](const PackedArguments&) noexcept {},
-                      .describe = [](const PackedArguments&, ArgumentBlock*) noexcept -> std::size_t { return 0; },
-                      .name = "penstock::Machine::for_each",
-                      .has_blocks = false,
-                      .has_rows = false};
-const std::uint32_t entry_number = register_entry(entry);
+/// Of what is asked for in this record: one below the first of those that may be made in it.
+std::uint64_t number_of(std::uint64_t record) noexcept { return record << 16; }
+constexpr std::uint64_t last_of_record = 0xffff;
+
+}  // namespace
+
+void take_part(const PackedArguments& arguments, LocalStore& store, void (*run)(void*, Piece), bool copied) {
+    auto& part = *std::launder(reinterpret_cast<Part*>(arguments.line));
+    const auto* const record = reinterpret_cast<const TaskRecord*>(arguments.line - offsetof(TaskPayload, line) -
+                                                                   offsetof(TaskRecord, payload));
+    void* body = part.body;
+    if (!copied) std::memcpy(&body, part.body, sizeof body);
+    prefetch_read(body);
+    const auto number = number_of(record->sequence.load(std::memory_order_relaxed) >> 1);
+    if (!winner_of(arguments.extension).win(number, true)) return;
+    const auto target = static_cast<int>(store.worker());
+    Piece piece{0, part.first};
+    for (unsigned done = 0; done != part.pieces; ++done) {
+        piece = {piece.end, piece.end + part.items / part.pieces + (done < part.items % part.pieces ? 1 : 0)};
+        part.loop->run(run, body, piece, target);
+    }
+}
+
+namespace {
+
+void help(const PackedArguments& arguments, LocalStore& store) {
+    auto& offer = *std::launder(reinterpret_cast<Offer<Loop>*>(arguments.line));
+    Loop* const loop = offer.begin(winner_of(arguments.extension));
+    if (loop == nullptr) return;
+    if (loop->automatic()) {
+        std::uint64_t none = 0;
+        loop->helper_began.compare_exchange_strong(none, Clock::ticks(), std::memory_order_relaxed);
+    }
+    Loop::Worker worker{.target = static_cast<int>(store.worker()), .share = store.worker() + 1};
+    do {
+        while (loop->step(worker)) {
+        }
+    } while (loop->steal(worker.share));
+}
+
+constexpr Entry help_entry{.run = help,
+                           .discard = [](const PackedArguments&) noexcept {},
+                           .describe = [](const PackedArguments&, ArgumentBlock*) noexcept { return std::size_t{0}; },
+                           .name = "penstock::Machine::for_each",
+                           .has_blocks = false,
+                           .has_rows = false};
+const std::uint32_t help_number = register_entry(help_entry);
 
 }  // namespace
 
@@ -229,9 +263,14 @@ const std::uint32_t entry_number = register_entry(entry);
 struct Helpers::Lane {
     Ring* ring = nullptr;  ///< null until it is made, at its first use
     Producer<TaskPayload> producer;
-    Offer<Loop>* offer = nullptr;
     Doorbell* bell = nullptr;  ///< of the target
+    // Of the last record:
     Ticket ticket;
+    std::uint64_t number = 0;
+    bool is_offer = false;
+    std::uint32_t slept = 0;  ///< short loops in which the target slept
+
+    Winner<>& winner(std::uint32_t slot) const noexcept { return winner_of(ring->extensions()[slot].bytes); }
 };
 
 Helpers::Helpers(Initiator& self) : self_(self), lanes_(static_cast<std::size_t>(self.target_count())) {}
@@ -246,49 +285,75 @@ Loop& Helpers::enter() {
     return *loops_[depth_++];
 }
 
-Offer<Loop>& Helpers::offer_in(std::byte* line) noexcept {
-    static_assert(sizeof(Offer<Loop>) <= sizeof TaskPayload::line && alignof(Offer<Loop>) <= 8);
-    return *std::launder(reinterpret_cast<Offer<Loop>*>(line));
-}
-
-void Helpers::make_lane(Lane& lane, int target) {
+Helpers::Lane& Helpers::lane_to(int target) {
+    Lane& lane = lanes_[static_cast<std::size_t>(target)];
+    if (lane.ring != nullptr) return lane;
+    // Two: what is taken back may keep one until the target comes by.
+    constexpr std::uint32_t records = 2;
     Core& core = self_.core();
     const auto initiation = core.options().initiation;
-    Ring& ring = Ring::acquire(Ring::Kind::lane, 2, 0, self_, self_.waiter().bell(), target, nullptr, initiation);
-    TaskPayload& payload = ring.slots()[0].payload;  // one record at a time, so all lie in the first slot
-    payload.entry = entry_number;
-    lane.offer = new (payload.line) Offer<Loop>;
-    lane.producer = Producer<TaskPayload>(ring.parts(initiation), 1, Completion::automatic);
+    Ring& ring = Ring::acquire(Ring::Kind::lane, records, 0, self_, self_.waiter().bell(), target, nullptr, initiation);
+    for (std::uint32_t slot = 0; slot < records; ++slot) new (ring.extensions()[slot].bytes) Winner<>;
+    lane.producer = Producer<TaskPayload>(ring.parts(initiation), records, Completion::automatic);
     Target& receiver = core.target(target);
     lane.bell = &receiver.waiter().bell();
     const std::lock_guard lock(core.mutex());
     receiver.add_lane(ring, initiation);
     lane.ring = &ring;
+    return lane;
 }
 
-bool Helpers::ask(int target, Loop& loop, Range pieces, void* body) {
-    Lane& lane = lanes_[static_cast<std::size_t>(target)];
-    if (lane.ring == nullptr) make_lane(lane, target);
-    if (lane.producer.drained()) {
-        lane.producer.reserve();
-        self_.counters().calls.add();
-        self_.counters().committed.add();
-        lane.offer->make(loop, pieces, body);
-        lane.ticket = lane.producer.publish();
-        wake_at(*lane.bell);
-        return true;
-    }
-    // The target has not come by since. Where the last offer was taken back, it finds this one in its place.
-    if (!lane.offer->was_taken_back()) return false;
-    lane.offer->make(loop, pieces, body);
+void Helpers::publish(Lane& lane, Asked& asked) noexcept {
+    self_.counters().calls.add();
+    self_.counters().committed.add();
+    lane.ticket = lane.producer.publish();
+    wake_at(*lane.bell);
+    lane.number = number_of(lane.ticket.number);
+    asked = {true, asked.pieces, lane.ticket, lane.number, false};
+}
+
+bool Helpers::ask(int target, Asked& asked, const Body& body, const Part& part) {
+    Lane& lane = lane_to(target);
+    if (!lane.producer.drained()) return false;
+    // To wake it takes longer than the loop. But it must not sleep through a program of short loops.
+    constexpr std::uint32_t short_loops_a_call = 16;
+    if (Parking(lane.bell->parked).sleeper() && ++lane.slept % short_loops_a_call != 0) return false;
+    TaskPayload& payload = lane.producer.reserve()->payload;
+    payload.entry = body.entry;
+    auto& told = *new (payload.line) Part(part);
+    if (body.copied != 0) std::memcpy(told.body, body.body, body.copied);
+    else std::memcpy(told.body, &body.body, sizeof body.body);
+    lane.is_offer = false;
+    publish(lane, asked);
     return true;
 }
 
-bool Helpers::take_back(int target) noexcept { return lanes_[static_cast<std::size_t>(target)].offer->take_back(); }
+bool Helpers::ask(int target, Asked& asked, Loop& loop) {
+    Lane& lane = lane_to(target);
+    if (!lane.producer.drained() && lane.is_offer && (lane.number & last_of_record) != last_of_record &&
+        lane.winner(lane.ticket.slot).was_taken_back(lane.number)) {
+        // The target has not come by since: it finds this one in place of what was taken back.
+        asked = {true, {}, lane.ticket, ++lane.number, true};
+        std::launder(reinterpret_cast<Offer<Loop>*>(lane.ring->slots()[lane.ticket.slot].payload.line))
+            ->make(loop, lane.number);
+        return true;
+    }
+    TaskRecord* const record = lane.producer.reserve();
+    if (record == nullptr) return false;
+    record->payload.entry = help_number;
+    (new (record->payload.line) Offer<Loop>)->make(loop, number_of(lane.producer.issued() + 1));
+    lane.is_offer = true;
+    asked.pieces = {};
+    publish(lane, asked);
+    return true;
+}
 
-bool Helpers::done(int target) noexcept {
-    Lane& lane = lanes_[static_cast<std::size_t>(target)];
-    return lane.producer.complete(lane.ticket);
+bool Helpers::take_back(int target, const Asked& asked) noexcept {
+    return lanes_[static_cast<std::size_t>(target)].winner(asked.ticket.slot).win(asked.number, false);
+}
+
+bool Helpers::done(int target, const Asked& asked) noexcept {
+    return lanes_[static_cast<std::size_t>(target)].producer.complete(asked.ticket);
 }
 
 // ---- the caller ----
@@ -379,16 +444,17 @@ class Calling {
         return static_cast<std::uint32_t>(targets_) - (me_.target >= 0 && targets_ != 0 ? 1 : 0);
     }
 
-    /// False when it cannot be had now.
-    bool ask(int target, Range pieces) noexcept {
+    /// To run these, or to take part. False when it cannot be had now.
+    bool ask(int target, Range pieces = {}) noexcept {
         if (target == me_.target) return false;
+        Asked& asked = loop_->asked()[static_cast<std::size_t>(target)];
+        asked.pieces = pieces;
         try {
-            if (!helpers_->ask(target, *loop_, pieces, body_.body)) return false;
+            return pieces.size() != 0 ? helpers_->ask(target, asked, body_, loop_->part_of(pieces))
+                                      : helpers_->ask(target, asked, *loop_);
         } catch (const std::bad_alloc&) {
             return false;  // then with fewer
         }
-        loop_->asked()[static_cast<std::size_t>(target)] = {true, pieces};
-        return true;
     }
 
     /// Automatic pieces are run alone at first, unless their last loop says that they are worth a hand-off: others are
@@ -411,7 +477,7 @@ class Calling {
             if (target == me_.target) continue;
             loop_->share(static_cast<std::size_t>(target) + 1).give({left.end - part, left.end});
             left.end -= part;
-            if (!ask(target, {})) ++unasked_;  // others take from its share meanwhile
+            if (!ask(target)) ++unasked_;  // others take from its share meanwhile
         }
         mine.give(left);
     }
@@ -419,7 +485,7 @@ class Calling {
     void ask_again() noexcept {
         unasked_ = 0;
         for (int target = 0; target < targets_; ++target)
-            if (target != me_.target && !loop_->asked()[static_cast<std::size_t>(target)].open && !ask(target, {}))
+            if (target != me_.target && !loop_->asked()[static_cast<std::size_t>(target)].open && !ask(target))
                 ++unasked_;
     }
 
@@ -430,10 +496,10 @@ class Calling {
             all_done = true;
             const bool takes_back = late();
             for (int target = targets_ - 1; target >= 0; --target) {  // the first pieces first
-                Loop::Asked& asked = loop_->asked()[static_cast<std::size_t>(target)];
+                Asked& asked = loop_->asked()[static_cast<std::size_t>(target)];
                 if (!asked.open) continue;
-                const bool done = helpers_->done(target);
-                if ((done || takes_back) && helpers_->take_back(target)) {
+                const bool done = helpers_->done(target, asked);
+                if (done ? helpers_->passed(target, asked) : takes_back && helpers_->take_back(target, asked)) {
                     asked.open = false;
                     loop_->run_all(asked.pieces, me_.target);
                 } else {
@@ -453,8 +519,10 @@ class Calling {
         }
     }
     bool some_done() noexcept {
-        for (int target = 0; target < targets_; ++target)
-            if (loop_->asked()[static_cast<std::size_t>(target)].open && helpers_->done(target)) return true;
+        for (int target = 0; target < targets_; ++target) {
+            const Asked& asked = loop_->asked()[static_cast<std::size_t>(target)];
+            if (asked.open && helpers_->done(target, asked)) return true;
+        }
         return false;
     }
 
@@ -492,7 +560,8 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
     Loop& loop = calling.loop();
     loop.begin(n, grain, item_bytes == 0 ? n : self.local_store_bytes() / item_bytes, body);
     const auto expected = known.loop_ticks * static_cast<double>(n);
-    if (!loop.automatic() && expected > 0 && expected < ticks_of(short_loop)) calling.run_parts();
+    if (!loop.automatic() && n <= Part::most_items && expected > 0 && expected < ticks_of(short_loop))
+        calling.run_parts();
     else calling.run_shares(known.item_ticks);
     // A loop inside a piece may have put another body in its place.
     Known& learnt = known_of(body);

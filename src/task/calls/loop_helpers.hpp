@@ -1,5 +1,5 @@
-// task layer, internal: how a thread has targets help with its loops (for_each.cpp): a lane of one record to each,
-// beside the lanes of its calls, so that no barrier waits for what was taken back, and the loops that it is in.
+// task layer, internal: how a thread has targets help with its loops (for_each.cpp): a lane to each, beside the lanes of
+// its calls, so that no barrier waits for what was taken back, and the loops that it is in.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,21 @@
 #include <vector>
 
 #include "penstock/detail/task/initiator.hpp"
+#include "penstock/for_each.hpp"
 #include "task/calls/loop_shares.hpp"
 
 namespace penstock::loop {
 
 class Loop;
+
+/// What a target was asked for.
+struct Asked {
+    bool open = false;  ///< nothing is known of its end
+    Range pieces;       ///< of its part, or none
+    Ticket ticket;
+    std::uint64_t number = 0;
+    bool made_anew = false;  ///< in a record that the target may have passed
+};
 
 /// One for each initiator, made at its first loop. For its thread alone.
 class Helpers {
@@ -25,20 +35,23 @@ class Helpers {
     Loop& enter();
     void leave() noexcept { --depth_; }
 
-    /// Asks a target to run `pieces`, or to take what it finds where there are none. False when it has not done what it
-    /// was asked for by a loop around this one. Throws std::bad_alloc.
-    bool ask(int target, Loop& loop, Range pieces, void* body);
-    /// Of the last thing that the target was asked for. False when it has begun.
-    bool take_back(int target) noexcept;
-    /// The target has come by. Where it was asked a second time, it may have seen neither: take_back() says it.
-    bool done(int target) noexcept;
-
-    /// In a record of such a lane.
-    static Offer<Loop>& offer_in(std::byte* line) noexcept;
+    // `asked`: of the target. False when it cannot be asked now. Both throw std::bad_alloc.
+    /// To run its part: not when it has not come by since it was asked last, or sleeps.
+    bool ask(int target, Asked& asked, const Body& body, const Part& part);
+    /// To take part: not when loops around this one have asked for as much as it can be asked for.
+    bool ask(int target, Asked& asked, Loop& loop);
+    /// False when it has begun.
+    bool take_back(int target, const Asked& asked) noexcept;
+    /// The target has come by.
+    bool done(int target, const Asked& asked) noexcept;
+    /// Behind done(): it has not seen what it was asked for, which it was while it looked at what was taken back.
+    bool passed(int target, const Asked& asked) noexcept { return asked.made_anew && take_back(target, asked); }
 
   private:
     struct Lane;
-    void make_lane(Lane& lane, int target);
+    Lane& lane_to(int target);
+    TaskPayload& begin_record(Lane& lane, Asked& asked) noexcept;
+    void publish(Lane& lane, Asked& asked) noexcept;
 
     Initiator& self_;
     std::vector<Lane> lanes_;  ///< by target

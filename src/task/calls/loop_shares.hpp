@@ -1,17 +1,18 @@
 // task layer: how the threads of a loop agree on who runs which piece.
 //
-// An Offer lies in the record that its target polls, so that the target takes it with the line that it waits for. It
-// asks the target to run some pieces, and it can be taken back as long as the target has not begun. A Share is the
-// pieces that one thread still has to run: it takes them from the front, one line that it has anyway, and who has none
-// left takes the back half.
+// What a target is asked for lies in the record that it polls, so that it has it with the line that it waits for, and it
+// can be taken back as long as the target has not begun. Whose it is, is decided on another line, the Winner, which stays
+// with the target as long as nothing is taken back: an exchange there moves nothing. What is asked for is a part of a
+// short loop, or to take what it finds in the shares of a longer one (Offer). A Share is the pieces that one thread still
+// has to run: it takes them from the front, one line that it has anyway, and who has none left takes the back half.
 //
-// Happens-before. What is offered is stored before word_.store(release), in make(), and read behind the exchange that
-// began it (acquire), so that it belongs to that very offer, although a taken-back one is made anew in the same place.
-// Of begin() and take_back() one exchange succeeds: so either the target runs the pieces, and then the loop waits for
-// the completion of the record, or the loop does, and then the target touches nothing of it. Shares hand over nothing
-// but numbers: all of it is in the word, so that an exchange that succeeds is right whatever happened in between.
-// What a piece wrote comes to the loop with the completion of its target's record. tests/model/loop_model_test.cpp
-// checks this very code.
+// Happens-before. A part is published with its record, and is never changed. An offer may be made anew where the last one
+// was taken back: it is stored before number_.store(release), in make(), and read behind the load of that number
+// (acquire), and the target that wins number n reads what belongs to n, as n + 1 is made only after n was taken back. Of
+// the exchanges that win n, the target's or the loop's, one succeeds: so either the target touches the loop, and then the
+// loop waits for the completion of the record, or it never does. Shares hand over nothing but numbers: all of it is in
+// the word, so that an exchange that succeeds is right whatever happened in between. What a piece wrote comes to the loop
+// with the completion of its target's record. tests/model/loop_model_test.cpp checks this very code.
 #pragma once
 
 #include <atomic>
@@ -28,49 +29,47 @@ struct Range {
     std::uint32_t size() const noexcept { return end - first; }
 };
 
+/// Who has won what was asked for last in one slot: 2 x its number, and 1 for the target.
+template <class Policy = StandardAtomics>
+struct alignas(64) Winner {
+    typename Policy::template Atomic<std::uint64_t> word{0};
+
+    /// False when the other one has. Numbers grow.
+    bool win(std::uint64_t number, bool target) noexcept {
+        auto last = word.load(std::memory_order_relaxed);
+        while (last < 2 * number)
+            if (word.compare_exchange_weak(last, 2 * number + (target ? 1 : 0), std::memory_order_relaxed,
+                                           std::memory_order_relaxed))
+                return true;
+        return false;
+    }
+    bool was_taken_back(std::uint64_t number) const noexcept {
+        return word.load(std::memory_order_relaxed) == 2 * number;
+    }
+};
+
+/// To help with a loop.
 template <class Loop, class Policy = StandardAtomics>
 class Offer {
   public:
-    // ---- the loop's thread ----
-
-    /// `body`: what the target will read besides the loop.
-    void make(Loop& loop, Range pieces, void* body) noexcept {
+    /// For the loop's thread, where there is none or the last one was taken back.
+    void make(Loop& loop, std::uint64_t number) noexcept {
         loop_.store(&loop, std::memory_order_relaxed);
-        pieces_.store(std::uint64_t{pieces.first} << 32 | pieces.end, std::memory_order_relaxed);
-        body_.store(body, std::memory_order_relaxed);
-        word_.store(offered, std::memory_order_release);
+        number_.store(number, std::memory_order_release);
     }
-    /// False when the target has begun.
-    bool take_back() noexcept {
-        auto word = offered;
-        return word_.compare_exchange_strong(word, taken_back, std::memory_order_relaxed, std::memory_order_relaxed);
-    }
-    bool was_taken_back() const noexcept { return word_.load(std::memory_order_relaxed) == taken_back; }
-
-    // ---- the target ----
-
-    /// What to fetch before it begins. It may be gone.
-    const void* loop_ahead() const noexcept { return loop_.load(std::memory_order_relaxed); }
-    const void* body_ahead() const noexcept { return body_.load(std::memory_order_relaxed); }
-    /// False when it was taken back.
-    bool begin() noexcept {
-        auto word = offered;
-        return word_.compare_exchange_strong(word, begun, std::memory_order_acquire, std::memory_order_relaxed);
-    }
-    /// Behind begin().
-    Loop& loop() const noexcept { return *loop_.load(std::memory_order_relaxed); }
-    Range pieces() const noexcept {
-        const auto both = pieces_.load(std::memory_order_relaxed);
-        return {static_cast<std::uint32_t>(both >> 32), static_cast<std::uint32_t>(both)};
+    /// For the target: the loop, or null when all was taken back.
+    Loop* begin(Winner<Policy>& winner) noexcept {
+        for (std::uint64_t last = 0;;) {
+            const auto number = number_.load(std::memory_order_acquire);
+            if (number == last) return nullptr;
+            if (winner.win(number, true)) return loop_.load(std::memory_order_relaxed);
+            last = number;  // perhaps another one has been made in its place
+        }
     }
 
   private:
-    static constexpr std::uint64_t taken_back = 0, offered = 1, begun = 2;
-
-    typename Policy::template Atomic<std::uint64_t> word_{taken_back};
+    typename Policy::template Atomic<std::uint64_t> number_{0};
     typename Policy::template Atomic<Loop*> loop_{nullptr};
-    typename Policy::template Atomic<std::uint64_t> pieces_{0};
-    typename Policy::template Atomic<void*> body_{nullptr};
 };
 
 template <class Policy = StandardAtomics>
