@@ -133,12 +133,13 @@ class Machine : public TakesCalls<Machine> {
     auto accumulator(const Values& first);
 
     /// Calls body(i) for each i below n, or body(Piece) for pieces of these; over a contiguous range body(element) or
-    /// body(std::span<T>). The caller and all targets that are free share the pieces; body is called by several threads
-    /// at once. Returns when all are done. The first failure comes as TaskFailed, which names the items; pieces that
-    /// had not begun then are skipped. Inside tasks too. No piece may wait for another: they run in no promised order,
-    /// perhaps all on one thread. Where the last loop over this body was short, each target has its part at once, and a
-    /// copy of a body of up to 24 bytes that can be copied by its bytes: what it captures by value is then there, what
-    /// it captures by reference is fetched from the caller's stack (`./bench granularity`). See for_each.hpp.
+    /// body(std::span<T>). The caller and all targets that are free share the pieces; body is called by several
+    /// threads at once. Returns when all are done. The first failure comes as TaskFailed, which names the items;
+    /// pieces that had not begun then are skipped. Inside tasks too. No piece may wait for another: they run in no
+    /// promised order, perhaps all on one thread. Where the last two loops over this body were short, each target has
+    /// its part at once, and a copy of a body of up to 24 bytes that may be copied by its bytes and called as a
+    /// constant: what it captures by value is there with it, what it captures by reference is fetched from the
+    /// caller's stack (`./bench granularity`). See for_each.hpp.
     template <class F>
     void for_each(std::size_t n, F&& body, Grain grain = automatic_grain);
     template <class Range, class F>

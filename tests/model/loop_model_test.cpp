@@ -8,8 +8,8 @@ namespace {
 using model::Search;
 using penstock::loop::Range;
 
-/// Two loops one after the other ask in one record, the second only where the first took back what it had asked for; the
-/// target comes by once, at any time.
+/// Two loops one after the other ask in one record, the second only where the first took back what it had asked for;
+/// the target comes by once, at any time.
 template <class Weakening = model::AsShipped>
 struct OfferModel : rl::test_suite<OfferModel<Weakening>, 2> {
     struct Loop {

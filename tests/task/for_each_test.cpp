@@ -262,12 +262,44 @@ TEST_P(Loops, let_calls_in_their_pieces_go_to_whoever_is_free) {
                     return;
                 }
                 static_cast<void>(eventually([&] { return held.load() == 1; }));
+                std::atomic<int> asked{0};
+                machine.call([&asked] { asked.store(1); }).wait();
+                EXPECT_EQ(asked.load(), 1);
+                machine.barrier();
                 machine.call([&answered] { answered.store(true); });
                 EXPECT_TRUE(eventually([&] { return answered.load(); }));
             },
             1);
         machine.barrier();
     }
+}
+
+TEST_P(Loops, work_inside_pieces_while_targets_come_and_go) {
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+        for (unsigned round = 0; !stop.load(); ++round) {
+            machine.call(boxed([round] {
+                const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(round % 5 * 10);
+                while (std::chrono::steady_clock::now() < end) {
+                }
+            }));
+            if (round % 3 == 0) machine.barrier();
+        }
+        machine.barrier();
+    });
+    for (int round = 0; round < scaled(1000, 50); ++round) {
+        std::atomic<int> count{0};
+        machine.for_each(
+            5,
+            [&](std::size_t) {
+                for (int inner = 0; inner < 4; ++inner)
+                    machine.for_each(8, [&](std::size_t) { count.fetch_add(1); }, inner % 2 + 1);
+            },
+            1);
+        ASSERT_EQ(count.load(), 5 * 4 * 8) << round;
+    }
+    stop = true;
+    other.join();
 }
 
 TEST_P(Loops, work_inside_tasks_inside_loops_and_in_several_threads) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "penstock/detail/task/initiator.hpp"
@@ -103,23 +102,6 @@ class Core : public std::enable_shared_from_this<Core> {
         const auto count = initiator_count();
         for (std::uint32_t i = 0; i < count; ++i) visit(initiator(i));
     }
-
-    /// While it lives, the thread's lone calls go by the deque, where anybody may take them: targets have something to do
-    /// although the lanes of its calls are empty.
-    class ByTheDeque {
-      public:
-        explicit ByTheDeque(Initiator& self) noexcept
-            : self_(self), idle_(!self.shared_ && std::exchange(self.deque_idle_, false)) {}
-        ~ByTheDeque() {
-            if (idle_) self_.deque_idle_ = self_.deferred_are_done();
-        }
-        ByTheDeque(const ByTheDeque&) = delete;
-        ByTheDeque& operator=(const ByTheDeque&) = delete;
-
-      private:
-        Initiator& self_;
-        bool idle_;
-    };
 
     const MachineOptions& options() const noexcept { return options_; }
     /// What every call of this machine asks for beyond being run, or null.

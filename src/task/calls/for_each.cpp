@@ -1,4 +1,4 @@
-// Loops in pieces. A short loop, as far as the last one over the same body tells, is cut into one part for each thread,
+// Loops in pieces. A short loop, as far as the last two over the same body tell, is cut into one part for each thread,
 // and each target finds its part in the line that it polls. In a longer one each thread has a share that it takes
 // pieces from, and who has none left takes from the others, so uneven pieces balance and a busy target takes part when
 // it gets round to it. Nobody waits for a target that has not begun: its part is taken back. What comes to whom is told
@@ -164,7 +164,7 @@ class alignas(128) Loop {
             size = wanted > static_cast<double>(left) ? left : static_cast<std::uint32_t>(wanted);
             size = std::max(size, left / (8 * worker.others_of));  // large while much is left,
             // but what is known comes from a few items at first
-            size = std::min(size, 4 * std::min(worker.last, left));
+            if (worker.last < left / 4) size = std::min(size, 4 * worker.last);
             size = std::min(size, left / (pieces_left * worker.others_of));  // and the last ones are spread over all
         }
         return std::clamp<std::uint32_t>(size, 1, std::min(most_, left));
@@ -269,6 +269,7 @@ struct Helpers::Lane {
     std::uint64_t number = 0;
     bool is_offer = false;
     std::uint32_t slept = 0;  ///< short loops in which the target slept
+    int rank = 0;             ///< in each_target()
 
     Winner<>& winner(std::uint32_t slot) const noexcept { return winner_of(ring->extensions()[slot].bytes); }
 };
@@ -283,6 +284,23 @@ Helpers::~Helpers() {
 Loop& Helpers::enter() {
     if (depth_ == loops_.size()) loops_.push_back(std::make_unique<Loop>(self_.target_count()));
     return *loops_[depth_++];
+}
+
+template <class Visit>
+void Helpers::each_target(Visit&& visit) {
+    const int count = self_.target_count();
+    first_ = first_ + 1 >= count ? 0 : first_ + 1;
+    for (int target = 0; target < count; ++target) {
+        Lane& lane = lanes_[static_cast<std::size_t>(target)];
+        lane.rank = lane.ring != nullptr && !lane.producer.drained() ? 2
+                    : self_.core().target(target).is_idle()          ? 0
+                                                                     : 1;
+    }
+    for (int rank = 0; rank <= 2; ++rank)
+        for (int next = 0; next < count; ++next)
+            if (const int target = (first_ + next) % count;
+                lanes_[static_cast<std::size_t>(target)].rank == rank && !visit(target))
+                return;
 }
 
 Helpers::Lane& Helpers::lane_to(int target) {
@@ -365,13 +383,14 @@ namespace {
 struct Known {
     void (*run)(void*, Piece) = nullptr;
     double item_ticks = 0;  ///< of one thread: a loop that comes again is shared from its first item on
-    double loop_ticks = 0;  ///< of the whole loop, an item
+    double loop_ticks = 0;  ///< of the whole loop, an item; of two, the larger
+    double last_ticks = 0;  ///< of the last
 };
 
 Known& known_of(const Body& body) noexcept {
     static thread_local std::array<Known, 16> table;
     auto& known = table[std::hash<void (*)(void*, Piece)>{}(body.run) / 16 % table.size()];  // functions are aligned
-    if (known.run != body.run) known = {body.run, 0, 0};
+    if (known.run != body.run) known = {body.run, 0, 0, 0};
     return known;
 }
 
@@ -380,11 +399,29 @@ double ticks_of(double nanoseconds) noexcept {
     return nanoseconds * one;
 }
 
+/// So many pieces in equal parts, the caller's first, for it and `others` more, as far as there are pieces.
+class Cut {
+  public:
+    Cut(std::uint32_t pieces, std::uint32_t others) noexcept
+        : part_(pieces / (1 + std::min(others, pieces - 1))), larger_(pieces % (1 + std::min(others, pieces - 1))),
+          parts_(std::min(others, pieces - 1)), end_(pieces) {}
+    /// The last of those that nobody has yet, or none but the caller's.
+    Range next() const noexcept { return {end_ - (parts_ == 0 ? 0 : part_ + (parts_ < larger_ ? 1 : 0)), end_}; }
+    void give() noexcept {
+        end_ = next().first;
+        --parts_;
+    }
+    Range rest() const noexcept { return {0, end_}; }
+
+  private:
+    std::uint32_t part_, larger_, parts_, end_;  ///< parts_: beside the caller's, that nobody has yet
+};
+
 /// One loop, from its caller's side.
 class Calling {
   public:
     Calling(Machine& machine, Initiator& self, const Body& body)
-        : machine_(machine), self_(self), body_(body), by_deque_(self) {
+        : machine_(machine), self_(self), body_(body), by_deque_(self.no_lone_calls()) {
         me_.target = self.target();
         if (self.shared()) {
             own_ = std::make_unique<Loop>(0);
@@ -406,12 +443,10 @@ class Calling {
 
     /// One part for each thread that can be had, the caller's first.
     void run_parts() {
-        const auto pieces = loop_->pieces();
-        const auto part = pieces / (1 + std::min(others(), pieces - 1));
-        auto end = pieces;
-        for (int target = 0; target < targets_ && end >= 2 * part; ++target)
-            if (ask(target, {end - part, end})) end -= part;
-        loop_->run_all({0, end}, me_.target);
+        Cut cut(loop_->pieces(), others());
+        for (int target = 0; target < targets_ && cut.next().size() != 0; ++target)
+            if (ask(target, cut.next())) cut.give();
+        loop_->run_all(cut.rest(), me_.target);
         const auto begin = Clock::ticks();
         finish([&] { return static_cast<double>(Clock::ticks() - begin) > ticks_of(patience); });
     }
@@ -452,8 +487,8 @@ class Calling {
         try {
             return pieces.size() != 0 ? helpers_->ask(target, asked, body_, loop_->part_of(pieces))
                                       : helpers_->ask(target, asked, *loop_);
-        } catch (const std::bad_alloc&) {
-            return false;  // then with fewer
+        } catch (const std::exception&) {
+            return false;  // no lane: then with fewer
         }
     }
 
@@ -469,19 +504,22 @@ class Calling {
             if (!loop_->step(me_)) return;
     }
 
-    void share_out() noexcept {
+    void share_out() {
         Share<>& mine = loop_->share(0);
-        Range left = mine.take([](std::uint32_t all) { return all; });
-        const auto part = left.size() / (1 + std::min(others(), left.size() - 1));
-        for (int target = 0; target < targets_ && left.size() >= 2 * part; ++target) {
-            if (target == me_.target) continue;
-            loop_->share(static_cast<std::size_t>(target) + 1).give({left.end - part, left.end});
-            left.end -= part;
+        const Range left = mine.take([](std::uint32_t all) { return all; });
+        Cut cut(left.size(), others());
+        helpers_->each_target([&](int target) {
+            if (target == me_.target) return true;
+            const Range part = cut.next();
+            if (part.size() == 0) return false;
+            loop_->share(static_cast<std::size_t>(target) + 1).give({left.first + part.first, left.first + part.end});
+            cut.give();
             if (!ask(target)) ++unasked_;  // others take from its share meanwhile
-        }
-        mine.give(left);
+            return true;
+        });
+        mine.give({left.first + cut.rest().first, left.first + cut.rest().end});
     }
-    /// Those that were not done with the loop around this one.
+    /// Those that loops around this one had asked for as much as they can be asked for.
     void ask_again() noexcept {
         unasked_ = 0;
         for (int target = 0; target < targets_; ++target)
@@ -539,13 +577,13 @@ class Calling {
     Machine& machine_;
     Initiator& self_;
     const Body& body_;
-    const Core::ByTheDeque by_deque_;
     Helpers* helpers_ = nullptr;  ///< null where several threads share an initiator: these loop alone
     std::unique_ptr<Loop> own_;   ///< then
     Loop* loop_ = nullptr;
     int targets_ = 0;
     int unasked_ = 0;
     Loop::Worker me_;
+    const Exchanged<bool> by_deque_;
 };
 
 }  // namespace
@@ -566,7 +604,9 @@ void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, c
     // A loop inside a piece may have put another body in its place.
     Known& learnt = known_of(body);
     if (calling.item_ticks() > 0) learnt.item_ticks = calling.item_ticks();
-    learnt.loop_ticks = static_cast<double>(Clock::ticks() - begin) / static_cast<double>(n);
+    const auto last = static_cast<double>(Clock::ticks() - begin) / static_cast<double>(n);
+    if (learnt.last_ticks > 0) learnt.loop_ticks = std::max(learnt.last_ticks, last);
+    learnt.last_ticks = last;
     loop.throw_failure();
 }
 

@@ -1,5 +1,5 @@
-// task layer, internal: how a thread has targets help with its loops (for_each.cpp): a lane to each, beside the lanes of
-// its calls, so that no barrier waits for what was taken back, and the loops that it is in.
+// task layer, internal: how a thread has targets help with its loops (for_each.cpp): a lane to each, beside the lanes
+// of its calls, so that no barrier waits for what was taken back, and the loops that it is in.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,12 @@ class Helpers {
     /// The next loop inside those that run. Throws std::bad_alloc.
     Loop& enter();
     void leave() noexcept { --depth_; }
+    /// Visits targets, another one first each time, until `visit` says false: those that seem to have nothing to do,
+    /// then those that have done what they were asked for, then the others.
+    template <class Visit>
+    void each_target(Visit&& visit);
 
-    // `asked`: of the target. False when it cannot be asked now. Both throw std::bad_alloc.
+    // `asked`: of the target. False when it cannot be asked now. The first time both may throw what making a lane does.
     /// To run its part: not when it has not come by since it was asked last, or sleeps.
     bool ask(int target, Asked& asked, const Body& body, const Part& part);
     /// To take part: not when loops around this one have asked for as much as it can be asked for.
@@ -50,13 +54,13 @@ class Helpers {
   private:
     struct Lane;
     Lane& lane_to(int target);
-    TaskPayload& begin_record(Lane& lane, Asked& asked) noexcept;
     void publish(Lane& lane, Asked& asked) noexcept;
 
     Initiator& self_;
     std::vector<Lane> lanes_;  ///< by target
     std::vector<std::unique_ptr<Loop>> loops_;
     std::size_t depth_ = 0;
+    int first_ = 0;  ///< that was asked last
 };
 
 }  // namespace penstock::loop

@@ -1,18 +1,19 @@
 // task layer: how the threads of a loop agree on who runs which piece.
 //
-// What a target is asked for lies in the record that it polls, so that it has it with the line that it waits for, and it
-// can be taken back as long as the target has not begun. Whose it is, is decided on another line, the Winner, which stays
-// with the target as long as nothing is taken back: an exchange there moves nothing. What is asked for is a part of a
-// short loop, or to take what it finds in the shares of a longer one (Offer). A Share is the pieces that one thread still
-// has to run: it takes them from the front, one line that it has anyway, and who has none left takes the back half.
+// What a target is asked for lies in the record that it polls, so that it has it with the line that it waits for, and
+// it can be taken back as long as the target has not begun. Whose it is, is decided on another line, the Winner, which
+// stays with the target as long as nothing is taken back: an exchange there moves nothing. What is asked for is a part
+// of a short loop, or to take what it finds in the shares of a longer one (Offer). A Share is the pieces that one
+// thread still has to run: it takes them from the front, one line that it has anyway, and who has none left takes the
+// back half.
 //
-// Happens-before. A part is published with its record, and is never changed. An offer may be made anew where the last one
-// was taken back: it is stored before number_.store(release), in make(), and read behind the load of that number
-// (acquire), and the target that wins number n reads what belongs to n, as n + 1 is made only after n was taken back. Of
-// the exchanges that win n, the target's or the loop's, one succeeds: so either the target touches the loop, and then the
-// loop waits for the completion of the record, or it never does. Shares hand over nothing but numbers: all of it is in
-// the word, so that an exchange that succeeds is right whatever happened in between. What a piece wrote comes to the loop
-// with the completion of its target's record. tests/model/loop_model_test.cpp checks this very code.
+// Happens-before. A part is published with its record, and is never changed. An offer may be made anew where the last
+// one was taken back: it is stored before number_.store(release), in make(), and read behind the load of that number
+// (acquire), and the target that wins number n reads what belongs to n, as n + 1 is made only after n was taken back.
+// Of the exchanges that win n, the target's or the loop's, one succeeds: so either the target touches the loop, and
+// then the loop waits for the completion of the record, or it never does. Shares hand over nothing but numbers: all of
+// it is in the word, so that an exchange that succeeds is right whatever happened in between. What a piece wrote comes
+// to the loop with the completion of its target's record. tests/model/loop_model_test.cpp checks this very code.
 #pragma once
 
 #include <atomic>

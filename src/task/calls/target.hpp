@@ -65,6 +65,8 @@ class Target {
     /// It sleeps because it found nothing to do; not: inside a task, waiting for another, where it would run nothing
     /// else.
     bool sleeps_idle() const noexcept { return idle_.load(std::memory_order_acquire) && waiter_.parked(); }
+    /// It has found nothing to do for about a microsecond.
+    bool is_idle() const noexcept { return idle_.load(std::memory_order_relaxed); }
     /// Its tasks, which run in another process, wait for none.
     void always_sleeps_idle() noexcept { idle_.store(true, std::memory_order_relaxed); }
 

@@ -205,6 +205,12 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     static void throw_failure_of(const Handle& handle, Ring& ring);
     /// For as long as what it returns lives, no call-back runs.
     [[nodiscard]] Exchanged<bool> no_callbacks() noexcept { return {polling_, true}; }
+    /// For as long as what it returns lives, lone calls go by the deque: targets have pieces of this thread's loop to
+    /// run, although the lanes of its calls are empty.
+    [[nodiscard]] Exchanged<bool> no_lone_calls() noexcept {
+        static thread_local bool of_a_shared_one = false;  // which has no lone calls
+        return {shared_ ? of_a_shared_one : loops_, true};
+    }
     /// A dependent task was issued: it posts nothing into the mailbox, and any target may run it.
     void count_dependent_call() noexcept {
         unnoticed_ = true;
@@ -299,7 +305,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     /// A lane whose target has nothing to do, or null. Where that cannot be told from here, the deque takes the task:
     /// any target that is free claims it there.
     LaneEnd* idle_lane() {
-        if (!lanes_.some_idle() || !deque_idle_ || board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
+        if (!lane_again() || board_.mixed.load(std::memory_order_relaxed) != 0) return nullptr;
         return lanes_.idle([this](int target) { make_lane(target); });
     }
 
@@ -309,7 +315,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
         return lane.ring != nullptr && lane.producer.known_empty() && lane.calls_past == 0 ? &lane : nullptr;
     }
     /// The tasks of a stream that has only begun are back, so that the next one is a lone one.
-    bool lane_again() const noexcept { return deque_idle_ && lanes_.some_idle(); }
+    bool lane_again() const noexcept { return deque_idle_ && !loops_ && lanes_.some_idle(); }
 
     // ---- cold, in src/task ----
     std::uint64_t start_sample() noexcept;
@@ -370,6 +376,7 @@ class alignas(128) Initiator : public TakesCalls<Initiator> {
     bool deque_idle_ = true;  ///< nothing that the base scope deferred is outstanding, as far as is known
     bool direct_ = true;      ///< balanced, and used by one thread: unnamed tasks take the short way
     bool shared_ = false;     ///< used by several threads, under sharing_
+    bool loops_ = false;      ///< it is inside a loop that targets help with
     Scope* scope_ = nullptr;  ///< of the running task; null until it issues something
     Ring* stream_ = nullptr;  ///< the part of the deque that takes all unnamed tasks for now; null: look where they go
     MachineBoard& board_;

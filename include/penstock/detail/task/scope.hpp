@@ -17,8 +17,8 @@ namespace penstock {
 struct alignas(128) MachineBoard {
     /// Targets that found nothing for about a microsecond and may be asleep
     std::atomic<std::uint32_t> idle_targets{0};
-    /// 1 once targets got work by another way than from one thread (a second thread, calls inside tasks, postings): from
-    /// then on an empty lane does not say that its target is idle. Whoever completes such work wrote this before.
+    /// 1 once targets got work by another way than from one thread (a second thread, calls inside tasks, postings):
+    /// from then on an empty lane does not say that its target is idle. Whoever completes such work wrote this before.
     std::atomic<std::uint32_t> mixed{0};
     alignas(128) std::atomic<std::uint32_t> timeline{0};  ///< 1 while the full timeline is recorded
     std::atomic<std::uint32_t> urgent{0};                 ///< parts of deques that take tasks of high priority
