@@ -20,6 +20,7 @@
 #include "peers/openmp.hpp"
 #include "peers/ours.hpp"
 #include "penstock/dependences.hpp"
+#include "penstock/for_each.hpp"
 #if defined(PENSTOCK_BENCH_TBB)
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>

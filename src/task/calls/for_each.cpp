@@ -34,8 +34,9 @@ constexpr double claims_worth = 32;
 constexpr std::uint32_t pieces_left = 2;
 /// Nanoseconds of a loop that is short.
 constexpr double short_loop = 4000;
-/// Nanoseconds for which the caller, which has done its part of a short loop, waits for a target to begin.
-constexpr double patience = 500;
+/// Looks, with a pause behind each, for which the caller, which has done its part of a short loop, waits for a target to
+/// begin: about a microsecond.
+constexpr int patience = 32;
 
 class alignas(128) Loop {
   public:
@@ -447,8 +448,7 @@ class Calling {
         for (int target = 0; target < targets_ && cut.next().size() != 0; ++target)
             if (ask(target, cut.next())) cut.give();
         loop_->run_all(cut.rest(), me_.target);
-        const auto begin = Clock::ticks();
-        finish([&] { return static_cast<double>(Clock::ticks() - begin) > ticks_of(patience); });
+        finish(patience);
     }
 
     /// `known`: ticks that an item took in the last such loop, or 0.
@@ -469,7 +469,7 @@ class Calling {
             while (loop_->step(me_))
                 if (unasked_ != 0) ask_again();
         } while (loop_->steal(0));
-        finish([] { return true; });
+        finish(0);
         if (asked != 0 && loop_->automatic()) note_hand_off(asked);
     }
 
@@ -527,12 +527,11 @@ class Calling {
                 ++unasked_;
     }
 
-    /// Runs what targets have not begun, as soon as `late()` says so, and waits for what they have.
-    template <class Late>
-    void finish(Late&& late) {
-        for (bool all_done = false; !all_done;) {
+    /// Waits for the targets, and runs what those have not begun that have not come by in so many looks.
+    void finish(int looks) {
+        for (bool all_done = false; !all_done; --looks) {
             all_done = true;
-            const bool takes_back = late();
+            const bool takes_back = looks <= 0;
             for (int target = targets_ - 1; target >= 0; --target) {  // the first pieces first
                 Asked& asked = loop_->asked()[static_cast<std::size_t>(target)];
                 if (!asked.open) continue;
