@@ -335,7 +335,7 @@ int main(int argc, char** argv) {
     bench::in_onetbb_arena([] {});  // counts the processors that this thread may use now: later it is kept on one
 #endif
     const auto machine = bench::make_machine();
-    // A machine of its own: once dependent tasks were issued in one, its lone calls no longer take the short way.
+    // A machine of its own: where dependent tasks were issued, targets look for ready ones, too, with each look.
     const auto dependent = bench::make_machine();
     penstock::Dependences order(*dependent);
     const int workers = machine->targets() + 1;
@@ -375,8 +375,9 @@ int main(int argc, char** argv) {
         "METG in us: workers times time over tasks where the efficiency is 50 %; half of it is the task itself");
     report.note("the goals have no near and far: they come from a sweep, whose sizes are measured one after another");
     report.note(
-        "calls run in a machine in which nobody has issued dependent tasks, and replays in another: behind a dependent "
-        "task lone calls no longer take the short way, and the smallest task with a barrier is twice as large");
+        "calls run in a machine in which nobody has issued dependent tasks, and replays in another: where somebody "
+        "has, "
+        "targets look for ready ones with each look");
     report.note("granularity/stencil-over-openmp is over OpenMP tasks: the other way to say the same program");
     report.note(
         "granularity/stencil-over-openmp-for and trivial-over-openmp-for are a loop over a loop, each with a piece for "

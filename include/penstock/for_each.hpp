@@ -33,6 +33,7 @@ struct Body {
     std::string_view name;
     std::uint32_t entry;  ///< of take_part() for this type
     std::size_t copied;   ///< bytes of the body that a target gets with its part; 0: only where it is
+    const void* like;     ///< loops over bodies of which this is the same take about the same time an item
 };
 
 /// One thread's part of a short loop, in a descriptor.
@@ -47,12 +48,17 @@ static_assert(sizeof(Part) <= sizeof TaskPayload::line);
 
 /// Does it fit a part, beside so many bytes?
 template <class F, std::size_t beside = 0>
-inline constexpr bool is_small = sizeof(F) + beside <= sizeof Part::body && alignof(F) <= alignof(Part) &&
-                                 std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F>;
+constexpr bool is_small() noexcept {
+    if constexpr (!std::is_object_v<F>) return false;
+    else
+        return sizeof(F) + beside <= sizeof Part::body && alignof(F) <= alignof(Part) &&
+               std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F>;
+}
 /// Has each target a copy of its own? A body that may be called as a constant, by several threads at once, cannot tell.
 template <class F>
 inline constexpr bool is_copied =
-    is_small<F> && (std::invocable<const F&, std::size_t> || std::invocable<const F&, Piece>);
+    is_small<F>() &&
+    (std::invocable<F&, std::size_t> ? std::invocable<const F&, std::size_t> : std::invocable<const F&, Piece>);
 
 template <class F>
 void run_piece(void* body, Piece piece) {
@@ -82,7 +88,7 @@ template <class Named, class F>
 Body body_of(F& body) noexcept {
     auto* const forgotten = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
     using Taken = Registered<F, std::remove_cv_t<Named>>;
-    return {run_piece<F>, forgotten, Taken::entry.name, Taken::number, is_copied<F> ? sizeof(F) : 0};
+    return {run_piece<F>, forgotten, Taken::entry.name, Taken::number, is_copied<F> ? sizeof(F) : 0, &Taken::entry};
 }
 
 /// Over the elements of a range. `Held`: a body, or a pointer to one that is not copied.
@@ -122,8 +128,9 @@ void Machine::for_each(Range&& range, F&& body, Grain grain) {
     static_assert(
         std::invocable<Plain&, T&> || std::invocable<Plain&, std::span<T>>,
         "penstock: the body of a loop over a range takes an element (T&) or a piece of the range (std::span<T>)");
-    constexpr bool held = loop::is_small<Plain, sizeof(T*)> &&
-                          (std::invocable<const Plain&, T&> || std::invocable<const Plain&, std::span<T>>);
+    constexpr bool held =
+        loop::is_small<Plain, sizeof(T*)>() &&
+        (std::invocable<Plain&, T&> ? std::invocable<const Plain&, T&> : std::invocable<const Plain&, std::span<T>>);
     auto* const data = std::ranges::data(range);
     const auto size = static_cast<std::size_t>(std::ranges::size(range));
     const auto over = [&] {

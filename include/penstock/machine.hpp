@@ -136,10 +136,10 @@ class Machine : public TakesCalls<Machine> {
     /// body(std::span<T>). The caller and all targets that are free share the pieces; body is called by several
     /// threads at once. Returns when all are done. The first failure comes as TaskFailed, which names the items;
     /// pieces that had not begun then are skipped. Inside tasks too. No piece may wait for another: they run in no
-    /// promised order, perhaps all on one thread. Where the last two loops over this body were short, each target has
-    /// its part at once, and a copy of a body of up to 24 bytes that may be copied by its bytes and called as a
-    /// constant: what it captures by value is there with it, what it captures by reference is fetched from the
-    /// caller's stack (`./bench granularity`). See for_each.hpp.
+    /// promised order, perhaps all on one thread. Where a grain is given and the last two loops over this body were
+    /// short (4 us), each target that is awake has its part at once, and a copy of a body of up to 24 bytes (over a
+    /// range 16) that may be copied by its bytes and called as a constant: what it captures by value is there with it,
+    /// what it captures by reference is fetched from the caller's stack (`./bench granularity`). See for_each.hpp.
     template <class F>
     void for_each(std::size_t n, F&& body, Grain grain = automatic_grain);
     template <class Range, class F>

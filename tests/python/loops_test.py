@@ -32,6 +32,14 @@ def test_the_failure_of_a_piece_is_raised_with_its_items(native, machine):
     assert "at it" in str(error.value.__cause__)
 
 
+def test_short_loops_that_come_again_give_each_target_its_part(machine, fill):
+    x = np.zeros(64, np.int64)
+    for value in range(200):
+        x[:] = 0
+        machine.for_each(x.size, fill, ps.InOut(x), value, grain=8)
+        assert np.array_equal(x, np.arange(x.size) + value)
+
+
 def test_what_is_no_loop_is_refused(machine, fill, count):
     x = np.zeros(4, np.int64)
     for wrong in ({"n": -1}, {"n": 4, "grain": 0}):

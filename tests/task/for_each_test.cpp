@@ -274,6 +274,51 @@ TEST_P(Loops, let_calls_in_their_pieces_go_to_whoever_is_free) {
     }
 }
 
+/// The thread cannot tell from its lanes that both targets are busy.
+TEST_P(Loops, inside_a_task_leave_the_calls_of_the_thread_to_who_is_free) {
+    if (GetParam() < 2) GTEST_SKIP() << "two targets at least";
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<int> begun{0};
+        std::atomic<bool> answered{false};
+        machine.call(boxed([&] {
+            machine.for_each(
+                2,
+                [&](std::size_t) {
+                    begun.fetch_add(1);
+                    EXPECT_TRUE(eventually([&] { return answered.load(); }));
+                },
+                1);
+        }));
+        EXPECT_TRUE(eventually([&] { return begun.load() == 2; }));
+        machine.call([&answered] { answered.store(true); });
+        machine.barrier();
+    }
+}
+
+void twice(double& value) { value *= 2; }
+
+TEST_P(Loops, take_bodies_of_every_kind) {
+    std::vector<double> values(100, 1);
+    std::array<double, 8> table{};  // too large to be copied
+    struct Counts {
+        int* visits;
+        void operator()(std::size_t i) { ++visits[i]; }  // only where it is
+    };
+    std::vector<int> visits(100);
+    for (int round = 0; round < 8; ++round) {  // the later ones are short
+        machine.for_each(values, twice, 10);
+        machine.for_each(values, &twice, 10);
+        machine.for_each(values.size(), [&values, table](std::size_t i) { values[i] += table[i % table.size()]; }, 10);
+        machine.for_each(visits.size(), Counts{visits.data()}, 10);
+        Counts counts{visits.data()};
+        machine.for_each(visits.size(), counts, 10);
+        machine.for_each(
+            std::as_const(values), [&visits](std::span<const double> piece) { visits[0] += piece.empty() ? 1 : 0; }, 7);
+    }
+    for (const double value : values) EXPECT_EQ(value, 65536);
+    for (const int count : visits) EXPECT_EQ(count, 16);
+}
+
 TEST_P(Loops, work_inside_pieces_while_targets_come_and_go) {
     std::atomic<bool> stop{false};
     std::thread other([&] {

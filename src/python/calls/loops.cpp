@@ -11,7 +11,7 @@ struct LoopBody {
     const std::uint64_t* words;
     std::size_t count;
 
-    void run(Piece piece) const {
+    void operator()(Piece piece) const {
         std::array<std::uint64_t, 24> near;
         std::vector<std::uint64_t> far;
         std::uint64_t* own = near.data();
@@ -48,12 +48,13 @@ void for_each(PythonMachine& self, std::int64_t n, nb::handle body, const nb::ar
     if (!is_index(slots[0]) || !is_index(slots[1]))
         throw BodyError("the body of for_each begins with intptr_t begin, intptr_t end, which a piece gives; " +
                         words.plan().name() + " does not");
-    LoopBody loop_body{words.plan(), words.data(), words.count()};
+    const LoopBody loop_body{words.plan(), words.data(), words.count()};
+    auto forgotten = loop::body_of<LoopBody>(loop_body);
+    forgotten.name = words.plan().name();
+    forgotten.like = &words.plan();
     const nb::gil_scoped_release release;
     loop::run(*machine, static_cast<std::size_t>(n), 0,
-              grain ? Grain(static_cast<std::size_t>(*grain)) : automatic_grain,
-              {[](void* called, Piece piece) { static_cast<const LoopBody*>(called)->run(piece); }, &loop_body,
-               words.plan().name()});
+              grain ? Grain(static_cast<std::size_t>(*grain)) : automatic_grain, forgotten);
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ constexpr double claims_worth = 32;
 constexpr std::uint32_t pieces_left = 2;
 /// Nanoseconds of a loop that is short.
 constexpr double short_loop = 4000;
-/// Looks, with a pause behind each, for which the caller, which has done its part of a short loop, waits for a target to
-/// begin: about a microsecond.
+/// Looks, with a pause behind each, for which the caller, which has done its part of a short loop, waits for a target
+/// to begin: about a microsecond.
 constexpr int patience = 32;
 
 class alignas(128) Loop {
@@ -275,7 +275,10 @@ struct Helpers::Lane {
     Winner<>& winner(std::uint32_t slot) const noexcept { return winner_of(ring->extensions()[slot].bytes); }
 };
 
-Helpers::Helpers(Initiator& self) : self_(self), lanes_(static_cast<std::size_t>(self.target_count())) {}
+Helpers::Helpers(Initiator& self) : self_(self), lanes_(static_cast<std::size_t>(self.target_count())) {
+    // Inside a task: the thread that issued it cannot tell from its lanes who is idle.
+    if (self.target() != Initiator::any_target) self.core().mix();
+}
 
 Helpers::~Helpers() {
     for (const Lane& lane : lanes_)
@@ -290,7 +293,7 @@ Loop& Helpers::enter() {
 template <class Visit>
 void Helpers::each_target(Visit&& visit) {
     const int count = self_.target_count();
-    first_ = first_ + 1 >= count ? 0 : first_ + 1;
+    begin_behind(first_);
     for (int target = 0; target < count; ++target) {
         Lane& lane = lanes_[static_cast<std::size_t>(target)];
         lane.rank = lane.ring != nullptr && !lane.producer.drained() ? 2
@@ -299,7 +302,7 @@ void Helpers::each_target(Visit&& visit) {
     }
     for (int rank = 0; rank <= 2; ++rank)
         for (int next = 0; next < count; ++next)
-            if (const int target = (first_ + next) % count;
+            if (const int target = in_turn(next);
                 lanes_[static_cast<std::size_t>(target)].rank == rank && !visit(target))
                 return;
 }
@@ -382,7 +385,7 @@ namespace {
 /// What this thread's last loop over each of a few bodies took, in ticks. A guess for another body costs a hand-off at
 /// most.
 struct Known {
-    void (*run)(void*, Piece) = nullptr;
+    const void* like = nullptr;
     double item_ticks = 0;  ///< of one thread: a loop that comes again is shared from its first item on
     double loop_ticks = 0;  ///< of the whole loop, an item; of two, the larger
     double last_ticks = 0;  ///< of the last
@@ -390,8 +393,8 @@ struct Known {
 
 Known& known_of(const Body& body) noexcept {
     static thread_local std::array<Known, 16> table;
-    auto& known = table[std::hash<void (*)(void*, Piece)>{}(body.run) / 16 % table.size()];  // functions are aligned
-    if (known.run != body.run) known = {body.run, 0, 0, 0};
+    auto& known = table[std::hash<const void*>{}(body.like) / 16 % table.size()];
+    if (known.like != body.like) known = {body.like, 0, 0, 0};
     return known;
 }
 
@@ -445,9 +448,12 @@ class Calling {
     /// One part for each thread that can be had, the caller's first.
     void run_parts() {
         Cut cut(loop_->pieces(), others());
-        for (int target = 0; target < targets_ && cut.next().size() != 0; ++target)
-            if (ask(target, cut.next())) cut.give();
+        for (int next = 0; next < targets_ && cut.next().size() != 0; ++next)
+            if (ask(helpers_->in_turn(next), cut.next())) cut.give();
         loop_->run_all(cut.rest(), me_.target);
+        // A look that comes before the answer costs as much as one that comes a little late.
+        relax();
+        relax();
         finish(patience);
     }
 
@@ -467,7 +473,7 @@ class Calling {
         }
         do {
             while (loop_->step(me_))
-                if (unasked_ != 0) ask_again();
+                if (unasked_ != 0 && mine.left() > 1) ask_again();
         } while (loop_->steal(0));
         finish(0);
         if (asked != 0 && loop_->automatic()) note_hand_off(asked);
@@ -514,10 +520,12 @@ class Calling {
             if (part.size() == 0) return false;
             loop_->share(static_cast<std::size_t>(target) + 1).give({left.first + part.first, left.first + part.end});
             cut.give();
-            if (!ask(target)) ++unasked_;  // others take from its share meanwhile
             return true;
         });
         mine.give({left.first + cut.rest().first, left.first + cut.rest().end});
+        // Once all can be seen: who finds nothing left does not look again.
+        for (int target = 0; target < targets_; ++target)
+            if (loop_->share(static_cast<std::size_t>(target) + 1).left() != 0 && !ask(target)) ++unasked_;
     }
     /// Those that loops around this one had asked for as much as they can be asked for.
     void ask_again() noexcept {
@@ -538,6 +546,7 @@ class Calling {
                 const bool done = helpers_->done(target, asked);
                 if (done ? helpers_->passed(target, asked) : takes_back && helpers_->take_back(target, asked)) {
                     asked.open = false;
+                    helpers_->begin_behind(target);
                     loop_->run_all(asked.pieces, me_.target);
                 } else {
                     asked.open = !done;

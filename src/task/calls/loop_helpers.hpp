@@ -34,6 +34,9 @@ class Helpers {
     /// The next loop inside those that run. Throws std::bad_alloc.
     Loop& enter();
     void leave() noexcept { --depth_; }
+    /// The targets, the first of which is behind that of which it was said last that it has something else to do.
+    int in_turn(int number) const noexcept { return (first_ + number) % self_.target_count(); }
+    void begin_behind(int target) noexcept { first_ = target + 1 >= self_.target_count() ? 0 : target + 1; }
     /// Visits targets, another one first each time, until `visit` says false: those that seem to have nothing to do,
     /// then those that have done what they were asked for, then the others.
     template <class Visit>
@@ -60,7 +63,7 @@ class Helpers {
     std::vector<Lane> lanes_;  ///< by target
     std::vector<std::unique_ptr<Loop>> loops_;
     std::size_t depth_ = 0;
-    int first_ = 0;  ///< that was asked last
+    int first_ = 0;
 };
 
 }  // namespace penstock::loop
