@@ -39,8 +39,7 @@ bool help_with_jobs(Machine& machine, JobsOf whose) {
     return mine != nullptr && any_ring(*mine, whose, [&](Ring& ring) {
                const auto claim = ring.pending().claim(most_claimed, mine->core().workers());
                if (claim.count == 0) return false;
-               mine->counters().helped.add(claim.count);
-               mine->runner().run_claimed(ring, claim);
+               mine->runner().run_claimed(ring, claim, mine->counters().helped);
                return true;
            });
 }

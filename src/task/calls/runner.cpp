@@ -165,7 +165,7 @@ class Runner::ClaimAhead final : public FetchAhead {
     std::uint64_t number_ = 0, fetched_;
 };
 
-void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept {
+void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, trace::Counter& ran) noexcept {
     auto& pending = ring.pending();
     OpenClaim<Ring>* open = nullptr;
     bool looks = false;
@@ -206,6 +206,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noex
     if (open != nullptr) close_claim();
     if (ring.cancels()) [[unlikely]]
         ring.forget_cancellations(claim.first - 1, number - 1);  // asked for too late
+    ran.add(claim.count);
     counters_.tasks.add_release(claim.count);
     pending.complete_claim(claim, claimant_in(ring));
     penstock::wake_at(ring.owner_bell());

@@ -56,8 +56,8 @@ class Runner final : private CopyObserver {
     /// cancellation): then run_front() must run it.
     bool run_lone(Ring& lane, Consumer<TaskPayload>& consumer, TaskRecord& record) noexcept;
     /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority
-    /// goes before.
-    void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim) noexcept;
+    /// goes before. `ran` counts those that it runs.
+    void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, trace::Counter& ran) noexcept;
     /// This thread is about to wait: what it has claimed and not begun, others may have.
     void give_back_all() noexcept;
     /// The same by another thread, `taker`'s, where this one has been in the same task for a while. Costs a

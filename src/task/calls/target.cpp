@@ -245,8 +245,7 @@ bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept 
     if (claim.count == 0) return false;
     claimed_from_ = ring;
     begin_work();
-    runner_->counters().pulled.add(claim.count);
-    runner_->run_claimed(*ring, claim);
+    runner_->run_claimed(*ring, claim, runner_->counters().pulled);
     return true;
 }
 

@@ -80,8 +80,7 @@ bool run_exactly(Initiator& who, const Handle& handle) {
         who.core().tell_of_returned(*ring, 1);
         throw;
     }
-    who.counters().helped.add();
-    who.runner().run_claimed(*ring, claim);
+    who.runner().run_claimed(*ring, claim, who.counters().helped);
     return true;
 }
 

@@ -83,8 +83,7 @@ bool Initiator::help(Scope* scope, std::uint32_t most) {
         const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers(),
                                                 std::min(most, runner_->least_claimed()));
         if (claim.count == 0) return false;
-        counters_.helped.add(claim.count);
-        runner_->run_claimed(ring, claim);
+        runner_->run_claimed(ring, claim, counters_.helped);
         return true;
     };
     const auto help_from_all = [&](bool urgent_only) {
