@@ -375,9 +375,8 @@ int main(int argc, char** argv) {
         "METG in us: workers times time over tasks where the efficiency is 50 %; half of it is the task itself");
     report.note("the goals have no near and far: they come from a sweep, whose sizes are measured one after another");
     report.note(
-        "calls run in a machine in which nobody has issued dependent tasks, and replays in another: where somebody "
-        "has, "
-        "targets look for ready ones with each look");
+        "calls run in a machine in which nobody has issued dependent tasks, and replays in another: behind "
+        "these targets look for ready ones with each look");
     report.note("granularity/stencil-over-openmp is over OpenMP tasks: the other way to say the same program");
     report.note(
         "granularity/stencil-over-openmp-for and trivial-over-openmp-for are a loop over a loop, each with a piece for "

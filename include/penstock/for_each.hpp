@@ -54,7 +54,7 @@ constexpr bool is_small() noexcept {
         return sizeof(F) + beside <= sizeof Part::body && alignof(F) <= alignof(Part) &&
                std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F>;
 }
-/// Has each target a copy of its own? A body that may be called as a constant, by several threads at once, cannot tell.
+/// Has each target a copy of its own? Only of what may be called as a constant, by several threads at once.
 template <class F>
 inline constexpr bool is_copied =
     is_small<F>() &&
@@ -112,6 +112,7 @@ struct OverRange {
 void run(Machine& machine, std::size_t n, std::size_t item_bytes, Grain grain, const Body& body);
 
 }  // namespace loop
+
 template <class F>
 void Machine::for_each(std::size_t n, F&& body, Grain grain) {
     using Plain = std::remove_reference_t<F>;

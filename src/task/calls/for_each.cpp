@@ -88,21 +88,18 @@ class alignas(128) Loop {
     }
     Share<>& share(std::size_t worker) noexcept { return shares_[worker]; }
 
-    void run(void (*body)(void*, Piece), void* argument, Piece piece, int target) noexcept {
-        if (failed()) return;
-        try {
-            body(argument, piece);
-        } catch (...) {
-            keep_failure(piece, target);
+    /// Runs so many pieces one by one, from item `first` on, of `least` items each, one more in the first `larger`.
+    void run_all(void (*body)(void*, Piece), void* argument, std::size_t first, std::size_t pieces, std::size_t least,
+                 std::size_t larger, int target) noexcept {
+        Piece piece{0, first};
+        for (std::size_t number = 0; number != pieces; ++number) {
+            piece = {piece.end, piece.end + least + (number < larger ? 1 : 0)};
+            run(body, argument, piece, target);
         }
     }
-    /// Runs these one by one.
     void run_all(Range pieces, int target) noexcept {
-        Piece piece{0, begin_of(pieces.first)};
-        for (auto number = pieces.first; number != pieces.end; ++number) {
-            piece = {piece.end, piece.end + least_ + (number < larger_ ? 1 : 0)};
-            run(piece, target);
-        }
+        run_all(body_.run, body_.body, begin_of(pieces.first), pieces.size(), least_,
+                larger_ - std::min<std::size_t>(pieces.first, larger_), target);
     }
 
     /// Takes and runs one piece of the worker's share. False when it has none left.
@@ -110,14 +107,14 @@ class alignas(128) Loop {
         Share<>& mine = shares_[worker.share];
         if (const bool lost = failed(); lost || !automatic_) {
             const Range taken = mine.take([&](std::uint32_t left) { return lost ? left : 1; });
-            if (taken.size() != 0) run(items_of(taken), worker.target);
+            if (taken.size() != 0) run(body_.run, body_.body, items_of(taken), worker.target);
             return taken.size() != 0;
         }
         const auto begin = Clock::ticks();
         const Range taken = mine.take([&](std::uint32_t left) { return claim_of(worker, left); });
         if (taken.size() == 0) return false;
         const auto claimed = Clock::ticks();
-        run(items_of(taken), worker.target);
+        run(body_.run, body_.body, items_of(taken), worker.target);
         learn(worker.item_ticks, static_cast<double>(Clock::ticks() - claimed) / taken.size());
         learn(worker.claim_ticks, static_cast<double>(claimed - begin));
         worker.last = taken.size();
@@ -171,7 +168,14 @@ class alignas(128) Loop {
         return std::clamp<std::uint32_t>(size, 1, std::min(most_, left));
     }
 
-    void run(Piece piece, int target) noexcept { run(body_.run, body_.body, piece, target); }
+    void run(void (*body)(void*, Piece), void* argument, Piece piece, int target) noexcept {
+        if (failed()) return;
+        try {
+            body(argument, piece);
+        } catch (...) {
+            keep_failure(piece, target);
+        }
+    }
 
     [[gnu::noinline, gnu::cold]] void keep_failure(Piece piece, int target) noexcept {
         const std::lock_guard lock(mutex_);
@@ -209,9 +213,9 @@ Winner<>& winner_of(std::byte* extension) noexcept {
     return *std::launder(reinterpret_cast<Winner<>*>(extension));
 }
 
-/// Of what is asked for in this record: one below the first of those that may be made in it.
+/// Of what is asked for first in this record. Those that are made anew in it have the next ones.
 std::uint64_t number_of(std::uint64_t record) noexcept { return record << 16; }
-constexpr std::uint64_t last_of_record = 0xffff;
+constexpr std::uint64_t last_of_record = 0xffff;  ///< by its low bits
 
 }  // namespace
 
@@ -224,12 +228,8 @@ void take_part(const PackedArguments& arguments, LocalStore& store, void (*run)(
     prefetch_read(body);
     const auto number = number_of(record->sequence.load(std::memory_order_relaxed) >> 1);
     if (!winner_of(arguments.extension).win(number, true)) return;
-    const auto target = static_cast<int>(store.worker());
-    Piece piece{0, part.first};
-    for (unsigned done = 0; done != part.pieces; ++done) {
-        piece = {piece.end, piece.end + part.items / part.pieces + (done < part.items % part.pieces ? 1 : 0)};
-        part.loop->run(run, body, piece, target);
-    }
+    part.loop->run_all(run, body, part.first, part.pieces, part.items / part.pieces, part.items % part.pieces,
+                       static_cast<int>(store.worker()));
 }
 
 namespace {

@@ -34,7 +34,8 @@ class Helpers {
     /// The next loop inside those that run. Throws std::bad_alloc.
     Loop& enter();
     void leave() noexcept { --depth_; }
-    /// The targets, the first of which is behind that of which it was said last that it has something else to do.
+    /// The targets, from the one behind that which was named last: it has something else to do, or it is another's
+    /// turn.
     int in_turn(int number) const noexcept { return (first_ + number) % self_.target_count(); }
     void begin_behind(int target) noexcept { first_ = target + 1 >= self_.target_count() ? 0 : target + 1; }
     /// Visits targets, another one first each time, until `visit` says false: those that seem to have nothing to do,

@@ -261,7 +261,7 @@ class Runner final : private CopyObserver {
     const bool can_take_ = waiting::process_wide_barrier();
     std::atomic<std::uint32_t> open_claims_{0};
     std::array<Open, most_open_claims> open_;
-    std::shared_ptr<loop::Helpers> helpers_;  ///< null until the first loop
+    std::shared_ptr<loop::Helpers> helpers_;  ///< null until the first loop; nobody's else, of a type not known here
 };
 
 }  // namespace penstock
