@@ -182,10 +182,12 @@ set_up() {
 
 # --- the build
 
-# The release build holds the Python extension; the others hold C++ only.
+# The release build holds the Python extension; the others hold C++ only. PENSTOCK_UNITY=ON in the environment: a build that is
+# made once, in less time (cmake/PenstockPrecompile.cmake).
 configure() {
     local preset=$1 options=() wanted stamp=$root/build/$1/configure-stamp
     if [ "$preset" = release ]; then options=(-DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$python"); fi
+    options+=("-DPENSTOCK_UNITY=${PENSTOCK_UNITY-OFF}")
     wanted="$(fingerprint "$root/CMakePresets.json") ${options[*]-} $(missing_packages $(packages all) 2>/dev/null | tr '\n' ' ')"
     [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || [ ! -f "$root/build/$preset/build.ninja" ] || return 0
     (cd "$root" && quietly "Configuring build/$preset" cmake --fresh --preset "$preset" "${options[@]}") ||

@@ -30,16 +30,16 @@ std::vector<float> scaled(const std::vector<double>& weights, double sum) {
     return result;
 }
 
-void clear(view<float, 2> image) {
-    for (std::size_t i = 0; i < image.extent(0); ++i) std::ranges::fill(image.row(i), 0.0f);
-}
-
 view<float, 2> shaped(Pixels& memory, std::size_t rows, std::size_t columns) {
     memory.resize(rows * columns);
     return {memory.data(), {rows, columns}};
 }
 
 }  // namespace
+
+void clear(view<float, 2> image) {
+    for (std::size_t i = 0; i < image.extent(0); ++i) std::ranges::fill(image.row(i), 0.0f);
+}
 
 double Angle::radians() const noexcept {
     return static_cast<double>(number) * std::numbers::pi / static_cast<double>(count);

@@ -115,6 +115,9 @@ void serial(Algorithm algorithm, view<const float, 3> pictures, view<float, 3> r
 /// largest pixel.
 double relative_error(view<const float, 3> pictures, view<const float, 3> result, std::size_t angles, std::size_t step);
 
+/// Every pixel := 0.
+void clear(view<float, 2> image);
+
 /// Picture p of a stack.
 template <class T>
 view<T, 2> picture_of(view<T, 3> pictures, std::size_t p) noexcept {

@@ -8,10 +8,6 @@
 namespace penstock::apps::edge {
 namespace {
 
-void clear(view<float, 2> tile) {
-    for (std::size_t i = 0; i < tile.extent(0); ++i) std::ranges::fill(tile.row(i), 0.0f);
-}
-
 void convolve(view<const float, 2> window, std::span<const float> weights, view<float, 2> response, std::size_t rows,
               kernels::Place at) {
     kernels::convolve_dense<float>(window, weights, response, {rows, weights.size() / rows}, at, border);

@@ -11,7 +11,7 @@
 namespace penstock::apps::h264 {
 namespace {
 
-constexpr std::size_t most_side = 8192;
+constexpr std::size_t most_side = Size::most;
 
 /// A picture in RGB or grey.
 struct Pixels {

@@ -9,7 +9,6 @@ namespace penstock::apps::h264 {
 namespace {
 
 constexpr std::size_t most_header = 1024;
-constexpr int most_side = 8192;
 
 }  // namespace
 
@@ -21,9 +20,9 @@ FilmReader::FilmReader(const std::string& path, Size raw_size, Rate raw_rate)
     if (!raw_) read_header();
     if (raw_ && (coded_.columns == 0 || coded_.rows == 0))
         throw UsageError("h264: '" + path + "' holds raw pictures: say how many columns and rows they have");
-    if (coded_.columns < 2 || coded_.rows < 2 || coded_.columns > most_side || coded_.rows > most_side)
+    if (coded_.columns < 2 || coded_.rows < 2 || coded_.columns > Size::most || coded_.rows > Size::most)
         refuse("has pictures of " + std::to_string(coded_.columns) + " x " + std::to_string(coded_.rows) +
-               " pixels; sides must be from 2 to " + std::to_string(most_side));
+               " pixels; sides must be from 2 to " + std::to_string(Size::most));
     size_ = {(coded_.columns + 1) / 2 * 2, (coded_.rows + 1) / 2 * 2};
 }
 
@@ -65,10 +64,10 @@ void FilmReader::take_parameter(const std::string& parameter) {
     const std::string_view value = std::string_view(parameter).substr(1);
     switch (parameter[0]) {
         case 'W':
-            coded_.columns = number(value, 1, most_side);
+            coded_.columns = number(value, 1, Size::most);
             return;
         case 'H':
-            coded_.rows = number(value, 1, most_side);
+            coded_.rows = number(value, 1, Size::most);
             return;
         case 'F': {
             const std::size_t colon = value.find(':');

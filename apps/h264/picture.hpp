@@ -14,6 +14,7 @@ namespace penstock::apps::h264 {
 
 /// Columns and rows of pixels.
 struct Size {
+    static constexpr int most = 8192;  ///< of either
     int columns = 0, rows = 0;
     bool operator==(const Size&) const = default;
     /// Columns and rows of macroblocks.

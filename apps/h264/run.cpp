@@ -34,7 +34,7 @@ std::size_t pictures_of(const Settings& settings) {
 
 Size size_of(const Settings& settings) {
     for (const auto& [name, side] : {std::pair{"rows", settings.rows}, std::pair{"columns", settings.columns}})
-        if (side > 8192) throw SettingError("h264", name, "ask for at most 8192");
+        if (side > Size::most) throw SettingError("h264", name, "ask for at most " + std::to_string(Size::most));
     return {static_cast<int>(settings.columns), static_cast<int>(settings.rows)};
 }
 

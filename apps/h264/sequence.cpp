@@ -62,7 +62,7 @@ std::size_t Encoded::bytes() const noexcept {
 void check(const Job& job) {
     check(job.settings);
     const auto need = [](const char* name, int value) {
-        if (value < 2 || value > 8192 || value % 2 != 0)
+        if (value < 2 || value > Size::most || value % 2 != 0)
             throw UsageError(std::string("h264: pictures have ") + std::to_string(value) + " " + name +
                              "; it must be an even number from 2 to 8192");
     };

@@ -71,8 +71,8 @@ struct Read {
     Output<std::uint8_t> picture{"picture"};
     Setting<std::string> input{"input", ""};
     /// Of raw planes, or of a made film.
-    Setting<int> columns{"columns", 0, {.unit = "pixels", .least = 0, .most = 8192}};
-    Setting<int> rows{"rows", 0, {.unit = "pixels", .least = 0, .most = 8192}};
+    Setting<int> columns{"columns", 0, {.unit = "pixels", .least = 0, .most = Size::most}};
+    Setting<int> rows{"rows", 0, {.unit = "pixels", .least = 0, .most = Size::most}};
     Setting<int> pictures{"pictures", 12, {.unit = "pictures", .least = 0, .most = 1000}};  ///< of a made film
     Read() = default;
     explicit Read(const Job* job) : job_{job} {}

@@ -89,9 +89,9 @@ struct Busy {
     }
 };
 
-struct Screen {
+struct Watcher {
     Input<std::uint8_t> frame{"frame"};
-    explicit Screen(Shared* with) : shared_(with) {}
+    explicit Watcher(Shared* with) : shared_(with) {}
     void operator()() {
         const auto read = frame.read();
         std::uint64_t number = 0;
@@ -158,7 +158,7 @@ Components components_of(Shared& shared) {
     all.add<Frames>("jpip:frames", "", &shared);
     all.add<Film>("film", "", &shared);
     all.add<Busy>("busy", "");
-    all.add<Screen>("screen", "", &shared);
+    all.add<Watcher>("screen", "", &shared);
     return all;
 }
 

@@ -147,8 +147,8 @@ struct Rotate {
         const auto side = [&](double length) {
             return static_cast<std::size_t>(std::ceil(length - 1e-9)) + 1 + 2 * static_cast<std::size_t>(margin.get());
         };
-        const auto given = [](int side, std::size_t otherwise) {
-            return side != 0 ? static_cast<std::size_t>(side) : otherwise;
+        const auto given = [](int pixels, std::size_t otherwise) {
+            return pixels != 0 ? static_cast<std::size_t>(pixels) : otherwise;
         };
         const PictureShape wanted =
             whole ? PictureShape{side(high * std::abs(cosine) + wide * std::abs(sine)),

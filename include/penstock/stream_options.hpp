@@ -19,7 +19,7 @@ namespace penstock {
 
 /// Which of several sinks (copies of a filter, or filters that read the same named stream) gets the next buffer.
 enum class Policy {
-    demand_driven,  ///< the one with the fewest buffers before it
+    demand_driven,  ///< the one with the fewest buffers before it; of brief firings, the writing thread's own copy
     round_robin,    ///< each in turn
     random,         ///< any
     broadcast,      ///< all of them; they share the values, to be read

@@ -196,6 +196,32 @@ TEST(Failures, a_filter_that_throws_over_a_buffer_from_another_target_gives_it_b
     }
 }
 
+struct TwoAtOnce {
+    Output<int> out{"out"};
+    int firings = 0;
+    bool operator()() {
+        out.write(out.make(1));
+        out.write(out.make(1));
+        return ++firings != 250;
+    }
+};
+
+TEST(Failures, each_takes_one_buffer_though_one_came_by_hand_and_another_waits) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& source = graph.add<TwoAtOnce>("source", {.targets = {0}});
+    auto& thrower =
+        graph.add<Thrower>("thrower", {.targets = {0}, .on_failure = OnFailure::go_on}, Thrower::When::before);
+    auto& sink = graph.add<Collect>("sink", {.targets = {0}});
+    graph.connect(source.out, thrower.in);
+    graph.connect(thrower.out, sink.in);
+    auto run = graph.start(machine);
+    EXPECT_THROW(run.finish(), FilterFailed);
+    const auto statistics = run.statistics();
+    EXPECT_EQ(statistics.filters[1].failures, 500u);
+    EXPECT_EQ(statistics.filters[1].dropped, 500u);
+}
+
 TEST(Failures, copies_that_fail_or_write_nothing_leave_no_gap_in_the_order) {
     for (const bool before : {false, true})
         for (const int copies : {2, 3}) {

@@ -4,13 +4,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "penstock/edit.hpp"
 #include "penstock/graph.hpp"
 #include "penstock/machine.hpp"
 #include "penstock/run.hpp"
+#include "penstock/stream_error.hpp"
 #include "tests/sanitizers.hpp"
 
 using namespace penstock;
@@ -64,7 +67,7 @@ struct Ran {
 };
 
 /// Two stages, each in so many copies.
-Ran run(int targets, int copies, std::chrono::microseconds lasts) {
+Ran run(int targets, int copies, std::chrono::microseconds lasts, bool ordered = false) {
     Ran ran;
     Machine machine{{.targets = targets}};
     Graph graph;
@@ -74,7 +77,7 @@ Ran run(int targets, int copies, std::chrono::microseconds lasts) {
     auto& sum = graph.add<Sum>("sum", {}, &ran.sum);
     graph.connect(source.out, first.in);
     graph.connect(first.out, second.in);
-    graph.connect(second.out, sum.in);
+    graph.connect(second.out, sum.in, {.ordered = ordered});
     auto running = graph.start(machine);
     running.finish();
     for (const auto& stream : running.statistics().streams)
@@ -85,15 +88,17 @@ Ran run(int targets, int copies, std::chrono::microseconds lasts) {
 constexpr long whole_sum = static_cast<long>(count) * (count - 1) / 2 + 2L * count;
 
 TEST(Pairs, of_copies_with_short_firings_fire_one_behind_the_other) {
-    const Ran ran = run(0, 3, 0us);
-    EXPECT_EQ(ran.sum, whole_sum);
-    EXPECT_EQ(ran.buffers, static_cast<std::uint64_t>(count));
-    if (!penstock_tests::sanitized)  // no firing is short there
-        EXPECT_GT(ran.right_behind, 0u) << "not all where the system interrupts a firing, which then seems long";
+    for (const bool ordered : {false, true}) {
+        const Ran ran = run(0, 3, 0us, ordered);
+        EXPECT_EQ(ran.sum, whole_sum);
+        EXPECT_EQ(ran.buffers, static_cast<std::uint64_t>(count));
+        if (!penstock_tests::sanitized)  // no firing is short there
+            EXPECT_GT(ran.right_behind, 0u) << "not all where the system interrupts a firing, which then seems long";
+    }
 }
 
 TEST(Pairs, of_copies_with_long_firings_leave_them_to_whoever_is_free) {
-    const Ran ran = run(1, 2, 5us);
+    const Ran ran = run(1, 2, 20us);
     EXPECT_EQ(ran.sum, whole_sum);
     EXPECT_LT(ran.right_behind, ran.buffers / 2) << "only before it is known how long they are";
 }
@@ -101,7 +106,9 @@ TEST(Pairs, of_copies_with_long_firings_leave_them_to_whoever_is_free) {
 TEST(Pairs, keep_every_buffer_on_several_threads) {
     for (const int targets : {1, 2, 3})
         for (const int copies : {2, 3, 5})
-            EXPECT_EQ(run(targets, copies, 1us).sum, whole_sum) << targets << ' ' << copies;
+            for (const bool ordered : {false, true})
+                EXPECT_EQ(run(targets, copies, 1us, ordered).sum, whole_sum)
+                    << targets << ' ' << copies << ' ' << ordered;
 }
 
 struct Endless {
@@ -147,6 +154,68 @@ TEST(Pairs, that_come_and_go_lose_nothing) {
     EXPECT_EQ(received, sent);
 }
 
+// ---- an order that is restored behind them ----
+
+constexpr long enough = 500, too_many = 100'000;
+
+struct Until {
+    Output<int> out{"out"};
+    const std::atomic<long>* received;
+    long sent = 0;
+    explicit Until(const std::atomic<long>* at_the_sink) : received(at_the_sink) {}
+    bool operator()() {
+        auto buffer = out.make(1);
+        buffer.edit()[0] = static_cast<int>(sent);
+        out.write(std::move(buffer));
+        return ++sent < too_many && received->load() < enough;
+    }
+};
+
+struct ThrowsAtTimes {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    int fired = 0;
+    void operator()() {
+        if (++fired % 20 == 0) throw std::runtime_error("on purpose");  // before it has read
+        out.write(in.read());
+    }
+};
+
+struct InOrder {
+    Input<int> in{"in"};
+    std::atomic<long>* received;
+    int last = -1;
+    bool sorted = true;
+    explicit InOrder(std::atomic<long>* number) : received(number) {}
+    void operator()() {
+        const int value = in.read()[0];
+        sorted = sorted && value > std::exchange(last, value);
+        ++*received;
+    }
+};
+
+TEST(Pairs, that_fail_before_they_read_leave_no_gap_in_the_order) {
+    for (const int targets : {0, 1}) {
+        std::atomic<long> received{0};
+        Machine machine{{.targets = targets}};
+        Graph graph;
+        auto& source = graph.add<Until>("source", {}, &received);
+        auto& first = graph.add<Stage>("first", {.copies = 2}, 0us);
+        auto& second = graph.add<ThrowsAtTimes>("second", {.copies = 2, .on_failure = OnFailure::go_on});
+        auto& last = graph.add<InOrder>("last", {}, &received);
+        graph.connect(source.out, first.in);
+        graph.connect(first.out, second.in);
+        graph.connect(second.out, last.in, {.ordered = true});
+        auto running = graph.start(machine);
+        EXPECT_THROW(running.finish(), FilterFailed);
+        EXPECT_LT(source.sent, too_many) << "the sink waited for what will never come";
+        EXPECT_TRUE(last.sorted);
+        for (const auto& stream : running.statistics().streams)
+            if (stream.from == "first.out" && !penstock_tests::sanitized) EXPECT_GT(stream.right_behind, 0u);
+    }
+}
+
 // ---- what is written at the end ----
 
 struct WritesAtEnd {
@@ -154,7 +223,7 @@ struct WritesAtEnd {
     Output<int> out{"out"};
     void operator()() {
         out.write(in.read());
-        take(3us);  // a turn of its own
+        take(20us);  // a turn of its own
     }
     void finish() { out.write(out.make(1)); }
 };

@@ -79,6 +79,7 @@ void Change::take_waiting(Station& station) {
             if (writer != nullptr) hand_back(*inlet, waiting, *writer);
             return writer != nullptr;
         });
+        std::ranges::make_heap(inlet->early, Inlet::later);
         inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
         if (!orphans.empty()) orphans_.push_back({inlet.get(), std::move(orphans)});
     }

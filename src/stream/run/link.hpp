@@ -27,6 +27,7 @@ struct alignas(128) Link : Recycled<Link> {
     Outlet* from = nullptr;
     Inlet* to = nullptr;
     bool local = false;                      ///< one target's thread runs both ends
+    bool side_by_side = false;               ///< of copies in pairs, of which each thread has one
     std::uint64_t stream = 0;                ///< its number in the model
     std::atomic<std::uint64_t> capacity{0};  ///< buffers. The producer's, where it is automatic
     std::uint64_t most_capacity = 0;         ///< where it is automatic, else 0

@@ -270,13 +270,25 @@ Outlet::Choice Outlet::to_soonest(Branch& branch, const Block& block) {
     return choice;
 }
 
-/// The sink with the fewest buffers before it, and in it. Of equals: of copies, the one of the same number, whose
-/// memory is warm where this one's is; else the one whose turn it is. One that has ended is always free, and is left to
-/// its rest while there are others.
+/// Of copies whose firings are brief, the one that this thread fills first: the writer goes from thread to thread, and
+/// each keeps what it writes. Null: the buffer is for whichever copy is free.
+Link* Outlet::own_copy(const Branch& branch) const noexcept {
+    const Server* const here = Server::current;
+    if (!branch.of_threads || here == nullptr || station->several_copies || station->home() != nullptr) return nullptr;
+    Link* const link = branch.links[static_cast<std::size_t>(here->target() - Server::helper) % branch.links.size()];
+    const Station& sink = *link->sink;
+    return sink.brief() && !sink.fires() && !sink.reads_no_more() && sink.home() == nullptr ? link : nullptr;
+}
+
+/// The thread's own copy, where there is one. Else the sink with the fewest buffers before it, and in it. Of equals:
+/// of copies, the one of the same number, whose memory is warm where this one's is; else the one whose turn it is. One
+/// that has ended is always free, and is left to its rest while there are others.
 Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     const auto sinks = static_cast<std::uint32_t>(branch.links.size());
     if (station->several_copies) branch.turn = static_cast<std::uint32_t>(station->copy());
     if (branch.turn >= sinks) branch.turn %= sinks;
+    if (Link* const own = own_copy(branch); own != nullptr && own->has_room(block.bytes))
+        return {Choice::Fate::send, own, branch.turn};
     Link* reader = nullptr;  // the first that has not ended
     std::uint32_t reader_at = 0;
     Link* best = nullptr;

@@ -92,12 +92,13 @@ bool Server::hand_over_anywhere(Link& link, Block* block) noexcept {
         if (!sink.rest()) run_.send_turn(sink);
         return false;
     }
-    if (!sink.may_last() && sink.expect_buffer()) {
+    const bool may_fuse = link.side_by_side ? !sink.may_last() : sink.is_short();
+    if (may_fuse && sink.expect_buffer()) {
         handed_by_ = &link;
         handed_ = block;
         return true;
     }
-    if (sink.timed()) link.until_claim = long_ago;
+    if (sink.timed() && !may_fuse) link.until_claim = long_ago;
     if (!sink.rest()) keep(sink);
     return false;
 }
@@ -175,13 +176,15 @@ void Server::run_one(Station& station) {
             may_last_ = station.may_last();
             more = !moved && station.work(station.burst());
             if (more || moved || station.rest()) break;
-            // What came during a long firing is no reason to stay: something deeper may be ready.
-            more = station.timed() && station.firings.load(std::memory_order_relaxed) != fired;
+            // What came during a long firing, or one that has made something ready that nobody sees yet, is no reason
+            // to stay: something deeper may be ready.
+            more = (station.may_last() || (station.timed() && !fresh_.empty())) &&
+                   station.firings.load(std::memory_order_relaxed) != fired;
         } while (!more);
         if (moved) run_.move_on(station, true);
         else if (more && station.only_sent()) run_.put_ready(*this, station);  // right behind those who read it
         else if (more && station.is_source()) go_on_with(station);
-        else if (more && station.timed()) run_.put_ready(station);  // see server.hpp
+        else if (more && station.may_last()) run_.put_ready(station);  // see server.hpp
         else if (more) fresh_.push_oldest(station);
     }
     share_fresh();

@@ -5,11 +5,12 @@
 // same firing waits in that thread's stack (ready_list.hpp): so a buffer goes through all filters on one thread, unless
 // another thread has nothing to do.
 //
-// A station whose firings are long and that has more to read goes on behind all others of its kind, as sources do. Else
-// a thread stays with the first filters of the graph while those behind them are in the stacks of others, all buffers
-// are read before the first is written, and copies at the bottom of a stack keep their buffers to the end, when nobody
-// can share them (`./bench scale`, tissue on 32 workers: 0.82 of the bound, and 0.96 so). With firings of 2 us on two
-// threads six buffers of ten were read by another thread than had written them, and two of a hundred so.
+// A station whose firings are long and that has more to read goes on behind all others of its kind, as sources do.
+// Else a thread stays with the first filters of the graph while those behind them are in the stacks of others, all
+// buffers are read before the first is written, and copies at the bottom of a stack keep their buffers to the end,
+// when nobody can share them (`./bench scale`, tissue on 32 workers: 0.82 of the bound, and 0.96 so). Firings of 1 to
+// 8 us are not long: what is common to all threads is touched behind each long one, and so the station's lines change
+// processors, which costs more than it saves (docs/performance/2-vcpu-xeon.md).
 #pragma once
 
 #include "stream/run/ready_list.hpp"

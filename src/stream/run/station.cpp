@@ -8,6 +8,12 @@ namespace penstock::streaming {
 namespace {
 
 constexpr std::uint32_t firings_a_sample = 64;
+constexpr double longest_row_ns = 10'000, long_ns = 8'000, very_long_ns = 30'000;
+
+std::uint64_t ticks_of(double nanoseconds) noexcept {
+    static const double ticks_a_ns = 1 / Clock::nanoseconds(1);
+    return static_cast<std::uint64_t>(nanoseconds * ticks_a_ns);
+}
 
 }  // namespace
 
@@ -83,9 +89,12 @@ void Station::set_home(Server* home) noexcept {
 }
 
 bool Station::work(int most) {
-    for (int turn = 0; turn < most; ++turn) {
+    // How long firings are is known of a few: what they make ready must not wait for a row of long ones.
+    const std::uint64_t begin = most > 2 ? Clock::ticks() : 0;
+    for (int turn = 1; turn <= most; ++turn) {
         if (!step()) return false;
         if (Server::current != nullptr) Server::current->run_handed_over();
+        if (turn % 2 == 0 && turn < most && Clock::ticks() - begin > ticks_of(longest_row_ns)) break;
     }
     if (source_ || inputs_ready()) return true;
     // Else it would be made ready for others, to find that there is nothing to do: its lines would cross for that.
@@ -111,7 +120,7 @@ bool Station::step() {
         return start(), true;
     if (holds_back_) {
         if (!send_held_back()) return waits(Doing::waits_for_output);
-        if (timed_) {  // whoever reads it comes before the next long firing
+        if (may_last()) {  // whoever reads it comes before the next long firing
             turn_to(Doing::waits_for_input);
             return only_sent_ = true;
         }
@@ -271,10 +280,8 @@ void Station::leave_special_firing() {
     tally(counter);
     tally(link.bytes_through, block->bytes);
     fire();
-    if (inlet.hand != nullptr) [[unlikely]] {  // it threw before it read
-        tally(dropped);
-        give_back(std::exchange(inlet.hand, nullptr));
-    }
+    if (inlet.hand != nullptr) [[unlikely]]  // it threw before it read
+        drop({std::exchange(inlet.hand, nullptr), nullptr});
     if (over_ || !undisturbed_) [[unlikely]]
         return false;
     turn_to(Doing::waits_for_input);
@@ -310,9 +317,12 @@ void Station::fire_with(Link& link, Block* block) {
 /// How long it did what it did until now.
 void Station::add_up_time() {
     const auto now = Clock::ticks();
-    if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(doing.load(std::memory_order_relaxed))], now - since_);
+    const auto before = doing.load(std::memory_order_relaxed);
+    if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(before)], now - since_);
+    const bool was_long = before == Doing::firing && since_ != 0 && now - since_ >= ticks_of(very_long_ns);
+    if (was_long) until_short_ = short_again;
     since_ = now;
-    if (run_.machine().timeline_recorded()) [[unlikely]]
+    if (was_long || run_.machine().timeline_recorded()) [[unlikely]]
         until_sample_ = 1;
 }
 
@@ -338,7 +348,7 @@ void Station::pass_on_order() {
 /// A firing that failed before it read anything would be repeated with the same buffers for ever.
 void Station::drop_one_of_each() {
     for (auto& inlet : inlets)
-        if (!inlet->queue.empty()) {
+        if (inlet->hand == nullptr && !inlet->queue.empty()) {
             drop(inlet->queue.pop());
             inlet->waiting.store(inlet->queue.size(), std::memory_order_relaxed);
         }
@@ -352,6 +362,11 @@ void Station::note_cost(std::uint64_t ticks) noexcept {
 
 void Station::note_length(double nanoseconds) noexcept {
     timed_ = nanoseconds >= 1'000;
+    if (nanoseconds >= very_long_ns) until_short_ = short_again;
+    else if (nanoseconds >= long_ns) until_short_ = std::max(until_short_, short_at_first);
+    else if (until_short_ != 0) --until_short_;
+    const bool brief = nanoseconds < 2'000;
+    if (brief_.load(std::memory_order_relaxed) != brief) brief_.store(brief, std::memory_order_relaxed);
     if (!timed_) since_ = 0;
 }
 
@@ -360,17 +375,19 @@ void Station::sample_end(std::uint64_t begin) {
     if (has_class) [[unlikely]]
         note_cost(end - begin);
     const bool recorded = run_.machine().timeline_recorded();
-    until_sample_ = recorded || measured_ ? 1 : firings_a_sample;
     // A timeline that is switched on sees firings of a microsecond or more at once, those of shorter filters from their
     // next sample on.
     if (recorded) {
         if (timeline_id_ == 0) timeline_id_ = run_.machine().timeline_id(name_);
         run_.machine().record({.begin = begin, .end = end, .id = timeline_id_, .kind = trace::EventKind::firing});
     }
-    constexpr double burst_ns = 2'000;
     const double took = Clock::nanoseconds(end - begin);
     note_length(took);
-    burst_ = static_cast<std::uint8_t>(std::clamp(burst_ns / std::max(took, 1.0), 1.0, 16.0));
+    until_sample_ = recorded || measured_ || may_last() ? 1 : firings_a_sample;
+    // A station without a place goes from thread to thread, with all its lines: it stays longer, for as many buffers as
+    // a stream takes to begin with.
+    const auto [burst_ns, most] = home() == nullptr ? std::pair(longest_row_ns, 8.0) : std::pair(2'000.0, 16.0);
+    burst_ = static_cast<std::uint8_t>(std::clamp(burst_ns / std::max(took, 1.0), 1.0, most));
     tally(service_ticks, end - begin);
     tally(sampled);
 }

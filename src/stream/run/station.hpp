@@ -43,8 +43,19 @@ struct alignas(64) Inlet : Recycled<Inlet> {
     bool connected = false;
     std::uint64_t next_in_order = 0;  ///< where order is restored
     bool ordered = false;
-    std::vector<Waiting> early;  ///< where order is restored: arrived before their turn
-    std::vector<Mail*> strays;   ///< overtook an older mail of their link on the way here
+    std::vector<Waiting> early;  ///< where order is restored: arrived before their turn. A heap, the first in front
+    void put_early(Waiting waiting) {
+        early.push_back(waiting);
+        std::ranges::push_heap(early, later);
+    }
+    Waiting take_first_of_early() noexcept {
+        std::ranges::pop_heap(early, later);
+        const Waiting first = early.back();
+        early.pop_back();
+        return first;
+    }
+    static bool later(const Waiting& a, const Waiting& b) noexcept { return a.block->order > b.block->order; }
+    std::vector<Mail*> strays;  ///< overtook an older mail of their link on the way here
 };
 
 /// A stream as one source sees it: its sinks, and whose turn it is.
@@ -52,7 +63,8 @@ struct Branch {
     std::vector<Link*> links;
     Policy policy = Policy::demand_driven;
     std::function<std::uint64_t(const Tags&, std::span<const std::byte>)> key;
-    bool unequal = false;  ///< its sinks may be on targets of several classes
+    bool unequal = false;     ///< its sinks may be on targets of several classes
+    bool of_threads = false;  ///< they are copies of one filter, which each thread may run
     std::uint32_t turn = 0;
     std::uint64_t random = 0x9E3779B97F4A7C15u;
 };
@@ -118,6 +130,7 @@ struct alignas(64) Outlet : Recycled<Outlet> {
     Choice choose(Branch& branch, const Block& block);
     Choice by_policy(Branch& branch, const Block& block);
     Choice to_most_idle(Branch& branch, const Block& block);
+    Link* own_copy(const Branch& branch) const noexcept;
     Choice to_soonest(Branch& branch, const Block& block);
     Choice by_link(Link& link, const Block& block, Choice::Fate fate = Choice::Fate::send);
     void carry_out(Branch& branch, const Choice& choice, Block* block, bool shared);
@@ -182,7 +195,11 @@ class alignas(64) Station : public Recycled<Station> {
     bool waits_plainly_ = false;  ///< for input, and for nothing else: it can fire as soon as there is some
     bool undisturbed_ = false;    ///< it did so when it got a buffer by hand, and nothing else has come since
     bool over_ = false;           ///< the filter said that it has ended
-    bool timed_ = false;  ///< its firings last a microsecond: two looks at the clock, and turns behind all others
+    bool timed_ = false;          ///< its firings last a microsecond: two looks at the clock
+    /// So many firings in a row must last less than 8 us each before none is expected to last: at first; and behind one
+    /// of 30 us, which may well be followed by others, though most are short.
+    static constexpr std::uint8_t short_at_first = 4, short_again = 64;
+    std::uint8_t until_short_ = short_at_first;
     bool only_sent_ = false;
     bool holds_back_ = false;  ///< one of its outputs may hold something back, or have to be closed
     bool special_ = false;     ///< more than calling the filter belongs to a firing (look_special)
@@ -221,6 +238,7 @@ class alignas(64) Station : public Recycled<Station> {
     alignas(64) RunCore& run_;
     std::atomic<Server*> home_{nullptr};
     std::atomic<bool> reads_no_more_{false};
+    std::atomic<bool> brief_{false};
 
   public:
     const bool external;        ///< the program's own end of a stream, or another node's filter: never fires
@@ -234,6 +252,8 @@ class alignas(64) Station : public Recycled<Station> {
     AnyFilter& filter() const noexcept { return *filter_; }
     /// Has it ended, so that what is sent to it is lost? Any thread; writers to several copies ask.
     bool reads_no_more() const noexcept { return reads_no_more_.load(std::memory_order_relaxed); }
+    /// Do its firings last less than two microseconds? Any thread; writers to several copies ask this, too.
+    bool brief() const noexcept { return brief_.load(std::memory_order_relaxed); }
     void read_no_more() noexcept { reads_no_more_.store(true, std::memory_order_relaxed); }
     /// The server whose thread alone runs this station; null: any.
     Server* home() const noexcept { return home_.load(std::memory_order_acquire); }
@@ -297,8 +317,11 @@ class alignas(64) Station : public Recycled<Station> {
         return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
     }
     bool timed() const noexcept { return timed_; }
-    /// Are its firings long, or is it unknown how long they are? For whoever runs it.
-    bool may_last() const noexcept { return timed_ || sampled.load(std::memory_order_relaxed) == 0; }
+    /// May its firings last 8 us or more? For whoever runs it. Else a station is run by the thread that made it ready: to
+    /// hand it to another moves twenty cache lines, 2 us where a line takes 0.2.
+    bool may_last() const noexcept { return until_short_ != 0; }
+    /// Are they known to last less than a microsecond?
+    bool is_short() const noexcept { return !timed_ && sampled.load(std::memory_order_relaxed) != 0; }
     void note_ready();
     std::uint64_t ready_at = 0;                 ///< tick at which it was made ready; whoever has its turn
     std::atomic<std::uint64_t> ticks_ready{0};  ///< between being ready and being run
@@ -315,8 +338,8 @@ class alignas(64) Station : public Recycled<Station> {
     bool awaited() const noexcept {
         return visited.load(std::memory_order_acquire) || waking.load(std::memory_order_acquire);
     }
-    /// Firings in a row: about two microseconds of them.
-    int burst() const noexcept { return fuses ? std::min<int>(burst_, 2) : burst_; }
+    /// Firings in a row: two microseconds of them, or ten where it has no place.
+    int burst() const noexcept { return may_last() ? 1 : fuses ? std::min<int>(burst_, 2) : burst_; }
     /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and
     /// it can hand over again.
     bool gives_way() noexcept;

@@ -140,27 +140,26 @@ void Station::enqueue(Inlet& inlet, Waiting waiting) {
 
 /// Buffers enter the queue by their numbers in the order; those that are early wait beside it.
 void Station::put_in_order(Inlet& inlet, Waiting waiting) {
-    if (waiting.block->order != inlet.next_in_order) {
-        // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of
-        // one further up.
-        credit(waiting.link, waiting.block->bytes);
-        waiting.link = nullptr;
-    }
-    try {
-        inlet.early.push_back(waiting);
-    } catch (const std::bad_alloc&) {
-        release(waiting);
-        return fail(std::current_exception());
-    }
-    for (;;) {
-        const auto next = std::ranges::find_if(
-            inlet.early, [&](const Waiting& each) { return each.block->order == inlet.next_in_order; });
-        if (next == inlet.early.end()) return;
-        const Waiting turn = *next;
-        inlet.early.erase(next);
-        ++inlet.next_in_order;
+    const auto has_turn = [&](const Waiting& each) { return each.block->order <= inlet.next_in_order; };
+    const auto let_in = [&](const Waiting& turn) {
+        inlet.next_in_order = std::max(inlet.next_in_order, turn.block->order + 1);
         if (turn.block->kind == MailKind::skip) release(turn);
         else enqueue(inlet, turn);
+    };
+    if (has_turn(waiting)) {
+        let_in(waiting);
+        while (!inlet.early.empty() && has_turn(inlet.early.front())) let_in(inlet.take_first_of_early());
+        return;
+    }
+    // What is early takes no room: the buffer that is missed may stand behind others of the same producer's, or of
+    // one further up.
+    credit(waiting.link, waiting.block->bytes);
+    waiting.link = nullptr;
+    try {
+        inlet.put_early(waiting);
+    } catch (const std::bad_alloc&) {
+        release(waiting);
+        fail(std::current_exception());
     }
 }
 

@@ -84,9 +84,9 @@ static Link* only_sink(const Outlet& outlet) {
 /// The link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
 /// Of as many copies as there are of the writer, it is that to the one of the same number, which is as free as its
 /// writer: one writer alone would keep all that it writes to itself. (Where the writer's copies change later, those
-/// that stay are not held for this: they go on as they did, with firings of less than a microsecond.)
+/// that stay are not held for this: they go on as they did, with firings that are not long.)
 Link* Wiring::sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const {
-    if (outlet.branches.size() != 1 || outlet.branches[0].links.empty() || outlet.order_matters) return nullptr;
+    if (outlet.branches.size() != 1 || outlet.branches[0].links.empty()) return nullptr;
     const Branch& branch = outlet.branches[0];
     const Station& source = *outlet.station;
     const bool in_pairs = branch.links.size() > 1;
@@ -105,7 +105,19 @@ Link* Wiring::sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) con
     const auto allows = [&](const StreamModel* stream) {
         return stream->output != outlet.index || stream->options.fuse;
     };
-    return std::ranges::all_of(streams, allows) ? link : nullptr;
+    if (!std::ranges::all_of(streams, allows)) return nullptr;
+    const auto as_asked_for = [&](const Station& station) {
+        return adjacency.model().filter(station.filter_id())->options.copies != FilterOptions::automatic;
+    };
+    link->side_by_side = in_pairs && static_cast<int>(branch.links.size()) > run_.machine().targets() &&
+                         as_asked_for(source) && as_asked_for(sink);
+    return link;
+}
+
+/// Do copies of this filter fire on whichever thread has buffers for them, one buffer of one writer at a time?
+static bool goes_with_threads(const Station& copy) {
+    return copy.home() == nullptr && copy.proxy == nullptr && !copy.external && copy.inlets.size() == 1 &&
+           copy.filter().spreads.empty();
 }
 
 void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Station& station) const {
@@ -124,6 +136,7 @@ void Wiring::set_branches(const Adjacency& adjacency, std::uint64_t filter, Stat
                 static_cast<std::uint32_t>(adjacency.rank(*stream)) + static_cast<std::uint32_t>(station.copy());
             if (stream->options.key) branch.key = stream->options.key;
             branch.unequal = branch.unequal || crews.at(stream->to).front()->has_class;
+            branch.of_threads = branch.links.empty() && goes_with_threads(*crews.at(stream->to).front());
             for (int copy = 0; copy < static_cast<int>(crews.at(stream->to).size()); ++copy)
                 branch.links.push_back(links.at({stream->id, station.copy(), copy}));
         }
