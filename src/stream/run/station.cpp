@@ -385,9 +385,18 @@ void Station::sample_end(std::uint64_t begin) {
     note_length(took);
     until_sample_ = recorded || measured_ || may_last() ? 1 : firings_a_sample;
     // A station without a place goes from thread to thread, with all its lines: it stays longer, for as many buffers as
-    // a stream takes to begin with.
-    const auto [burst_ns, most] = home() == nullptr ? std::pair(longest_row_ns, 8.0) : std::pair(2'000.0, 16.0);
-    burst_ = static_cast<std::uint8_t>(std::clamp(burst_ns / std::max(took, 1.0), 1.0, most));
+    // a stream takes to begin with. But where somebody takes long to read them, one firing is enough: who gets which
+    // buffer would be settled early.
+    const auto quick_readers = [](const auto& outlet) {
+        return std::ranges::all_of(outlet->branches, [](const Branch& branch) {
+            return std::ranges::all_of(
+                branch.links, [](const Link* link) { return link->sink->brief() || link->sink->home() != nullptr; });
+        });
+    };
+    const bool goes_round = home() == nullptr;
+    const double row_ns = goes_round ? longest_row_ns : 2'000.0;
+    const double most = !goes_round ? 16 : std::ranges::all_of(outlets, quick_readers) ? 8 : 1;
+    burst_ = static_cast<std::uint8_t>(std::clamp(row_ns / std::max(took, 1.0), 1.0, most));
     tally(service_ticks, end - begin);
     tally(sampled);
 }

@@ -317,8 +317,8 @@ class alignas(64) Station : public Recycled<Station> {
         return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
     }
     bool timed() const noexcept { return timed_; }
-    /// May its firings last 8 us or more? For whoever runs it. Else a station is run by the thread that made it ready: to
-    /// hand it to another moves twenty cache lines, 2 us where a line takes 0.2.
+    /// May its firings last 8 us or more? For whoever runs it. Else a station is run by the thread that made it ready:
+    /// to hand it to another moves twenty cache lines, 2 us where a line takes 0.2.
     bool may_last() const noexcept { return until_short_ != 0; }
     /// Are they known to last less than a microsecond?
     bool is_short() const noexcept { return !timed_ && sampled.load(std::memory_order_relaxed) != 0; }
