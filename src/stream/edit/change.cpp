@@ -259,6 +259,22 @@ void Change::join() {
     };
     for (Station* const station : fresh_) rewire(*station);  // before the sources, whose ends already reach them
     for (Station* const station : sources_) core_.do_at(*station, rewire);
+    part_pairs();
+}
+
+/// Copies that stay where others of theirs have come or gone: not each thread has one any more.
+void Change::part_pairs() {
+    const auto in_pairs = [](const auto& outlet) { return outlet->fused != nullptr && outlet->fused->side_by_side; };
+    for (const auto& filter : wished_.filters) {
+        const auto* const before = old_.filter(filter.id);
+        if (before == nullptr || core_.copies(*before) == core_.copies(filter)) continue;
+        for (Station* const station : wiring_.crews.at(filter.id))
+            if (!is_fresh(station) && !sources_.contains(station) && std::ranges::any_of(station->outlets, in_pairs))
+                core_.do_at(*station, [&](Station& each) {
+                    for (auto& outlet : each.outlets)
+                        if (in_pairs(outlet)) outlet->fused->side_by_side = false;
+                });
+    }
 }
 
 /// By a link that its source does not write to any more.

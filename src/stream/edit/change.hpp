@@ -57,6 +57,7 @@ class Change {
     void find_touched();
     void hold();
     void join();
+    void part_pairs();
     void empty_old_links();
     void retire();
     void retire_one(Station& station, Removal removal);

@@ -7,6 +7,8 @@ namespace {
 
 // then the target looks at its lanes and deques again: mail for its other stations waits there
 constexpr double task_ns = 30'000;
+// Where a station's firings take a microsecond and its mail keeps coming.
+constexpr double longest_stay_ns = 10'000;
 // Then one of those for all in their turn, so that none waits for ever. While the thread has something left of what it
 // has begun, others have a share of its time: as often as this makes of it, and after so long at the latest. Odd, or of
 // two runs that take turns on a thread the same one would have all turns for others.
@@ -92,7 +94,7 @@ bool Server::hand_over_anywhere(Link& link, Block* block) noexcept {
         if (!sink.rest()) run_.send_turn(sink);
         return false;
     }
-    const bool may_fuse = link.side_by_side ? !sink.may_last() : sink.is_short();
+    const bool may_fuse = link.side_by_side ? !sink.fires_long() : sink.is_short();
     if (may_fuse && sink.expect_buffer()) {
         handed_by_ = &link;
         handed_ = block;
@@ -170,6 +172,7 @@ void Server::run_one(Station& station) {
         station.ran_on = target_;
         if (station.timed() && station.ready_at != 0) station.note_ready();
         const auto fired = station.firings.load(std::memory_order_relaxed);
+        const auto until = station.timed() ? ticks_behind(longest_stay_ns) : 0;
         do {
             station.accept_box();
             moved = station.moving;
@@ -178,13 +181,13 @@ void Server::run_one(Station& station) {
             if (more || moved || station.rest()) break;
             // What came during a long firing, or one that has made something ready that nobody sees yet, is no reason
             // to stay: something deeper may be ready.
-            more = (station.may_last() || (station.timed() && !fresh_.empty())) &&
+            more = (station.fires_long() || (until != 0 && (!fresh_.empty() || Clock::ticks() > until))) &&
                    station.firings.load(std::memory_order_relaxed) != fired;
         } while (!more);
         if (moved) run_.move_on(station, true);
         else if (more && station.only_sent()) run_.put_ready(*this, station);  // right behind those who read it
         else if (more && station.is_source()) go_on_with(station);
-        else if (more && station.may_last()) run_.put_ready(station);  // see server.hpp
+        else if (more && station.fires_long()) run_.put_ready(station);  // see server.hpp
         else if (more) fresh_.push_oldest(station);
     }
     share_fresh();

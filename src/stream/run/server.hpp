@@ -58,8 +58,12 @@ class Server {
     }
     /// The same with a sink without a place. It must be known to be short, or others could run both meanwhile.
     bool hand_over_anywhere(Link& link, Block* block) noexcept;
-    void run_handed_over() {
-        while (handed_ != nullptr) handed_by_->sink->fire_with(*handed_by_, std::exchange(handed_, nullptr));
+    /// False when there was none.
+    bool run_handed_over() {
+        if (handed_ == nullptr) return false;
+        do handed_by_->sink->fire_with(*handed_by_, std::exchange(handed_, nullptr));
+        while (handed_ != nullptr);
+        return true;
     }
     /// Has a station of its own fire with mail that has just come, if it can at once. False when it must be accepted.
     bool fire_at_once(Station& station, Mail* mail, bool last);

@@ -90,17 +90,26 @@ void Station::set_home(Server* home) noexcept {
 
 bool Station::work(int most) {
     // How long firings are is known of a few: what they make ready must not wait for a row of long ones.
-    const std::uint64_t begin = most > 2 ? Clock::ticks() : 0;
+    const bool looks = most > 1 && home() == nullptr;
+    const std::uint64_t begin = looks ? Clock::ticks() : 0;
     for (int turn = 1; turn <= most; ++turn) {
         if (!step()) return false;
-        if (Server::current != nullptr) Server::current->run_handed_over();
-        if (turn % 2 == 0 && turn < most && Clock::ticks() - begin > ticks_of(longest_row_ns)) break;
+        run_handed_over();
+        if (looks && turn % 2 != 0 && Clock::ticks() - begin > ticks_of(longest_row_ns)) break;
     }
-    if (source_ || inputs_ready()) return true;
+    if (source_ || inputs_ready()) {
+        since_ = 0;  // it waits for its turn from here on
+        return true;
+    }
     // Else it would be made ready for others, to find that there is nothing to do: its lines would cross for that.
     if (!step()) return false;
-    if (Server::current != nullptr) Server::current->run_handed_over();  // its end or an event may have written
+    run_handed_over();  // its end or an event may have written
     return true;
+}
+
+/// The firings of those to whom it handed its buffers do not count as its own.
+void Station::run_handed_over() {
+    if (Server::current != nullptr && Server::current->run_handed_over()) since_ = 0;
 }
 
 /// What is to be done next. False when that is nothing, or the end.
@@ -120,7 +129,7 @@ bool Station::step() {
         return start(), true;
     if (holds_back_) {
         if (!send_held_back()) return waits(Doing::waits_for_output);
-        if (may_last()) {  // whoever reads it comes before the next long firing
+        if (fires_long()) {  // whoever reads it comes before the next long firing
             turn_to(Doing::waits_for_input);
             return only_sent_ = true;
         }
@@ -383,14 +392,15 @@ void Station::sample_end(std::uint64_t begin) {
     }
     const double took = Clock::nanoseconds(end - begin);
     note_length(took);
-    until_sample_ = recorded || measured_ || may_last() ? 1 : firings_a_sample;
+    until_sample_ = recorded || measured_ || fires_long() ? 1 : firings_a_sample;
     // A station without a place goes from thread to thread, with all its lines: it stays longer, for as many buffers as
     // a stream takes to begin with. But where somebody takes long to read them, one firing is enough: who gets which
     // buffer would be settled early.
     const auto quick_readers = [](const auto& outlet) {
         return std::ranges::all_of(outlet->branches, [](const Branch& branch) {
-            return std::ranges::all_of(
-                branch.links, [](const Link* link) { return link->sink->brief() || link->sink->home() != nullptr; });
+            return std::ranges::all_of(branch.links, [](const Link* link) {
+                return link->sink->brief() || link->sink->home() != nullptr || link->sink->external;
+            });
         });
     };
     const bool goes_round = home() == nullptr;

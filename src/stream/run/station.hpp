@@ -198,7 +198,7 @@ class alignas(64) Station : public Recycled<Station> {
     bool timed_ = false;          ///< its firings last a microsecond: two looks at the clock
     /// So many firings in a row must last less than 8 us each before none is expected to last: at first; and behind one
     /// of 30 us, which may well be followed by others, though most are short.
-    static constexpr std::uint8_t short_at_first = 4, short_again = 64;
+    static constexpr std::uint8_t short_at_first = 4, short_again = 200;
     std::uint8_t until_short_ = short_at_first;
     bool only_sent_ = false;
     bool holds_back_ = false;  ///< one of its outputs may hold something back, or have to be closed
@@ -317,9 +317,12 @@ class alignas(64) Station : public Recycled<Station> {
         return ticks_in_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
     }
     bool timed() const noexcept { return timed_; }
-    /// May its firings last 8 us or more? For whoever runs it. Else a station is run by the thread that made it ready:
-    /// to hand it to another moves twenty cache lines, 2 us where a line takes 0.2.
-    bool may_last() const noexcept { return until_short_ != 0; }
+    /// May its firings last a microsecond or more? For whoever runs it. Then what they make ready is for all at once:
+    /// it may even be what the firing waits for.
+    bool may_last() const noexcept { return !is_short(); }
+    /// May they last 8 us or more? Else it is run by the thread that made it ready: to hand it to another moves twenty
+    /// cache lines, 2 us where a line takes 0.2.
+    bool fires_long() const noexcept { return until_short_ != 0; }
     /// Are they known to last less than a microsecond?
     bool is_short() const noexcept { return !timed_ && sampled.load(std::memory_order_relaxed) != 0; }
     void note_ready();
@@ -339,7 +342,7 @@ class alignas(64) Station : public Recycled<Station> {
         return visited.load(std::memory_order_acquire) || waking.load(std::memory_order_acquire);
     }
     /// Firings in a row: two microseconds of them, or ten where it has no place.
-    int burst() const noexcept { return may_last() ? 1 : fuses ? std::min<int>(burst_, 2) : burst_; }
+    int burst() const noexcept { return fires_long() ? 1 : fuses ? std::min<int>(burst_, 2) : burst_; }
     /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and
     /// it can hand over again.
     bool gives_way() noexcept;
@@ -438,6 +441,7 @@ class alignas(64) Station : public Recycled<Station> {
     void leave_ports() noexcept;
     Inlet* inlet_of(const std::string& port) const noexcept;
     bool step();
+    void run_handed_over();
     bool inputs_ready() const noexcept;
     bool inputs_over() const noexcept;
     Block* take_from_queue(Inlet& inlet);

@@ -84,7 +84,7 @@ static Link* only_sink(const Outlet& outlet) {
 /// The link of an outlet whose sink has no other input, may be run by the same thread and may be fused; else null.
 /// Of as many copies as there are of the writer, it is that to the one of the same number, which is as free as its
 /// writer: one writer alone would keep all that it writes to itself. (Where the writer's copies change later, those
-/// that stay are not held for this: they go on as they did, with firings that are not long.)
+/// that stay are not held for this: they go on as they did, with firings of less than a microsecond.)
 Link* Wiring::sink_to_fuse(const Adjacency& adjacency, const Outlet& outlet) const {
     if (outlet.branches.size() != 1 || outlet.branches[0].links.empty()) return nullptr;
     const Branch& branch = outlet.branches[0];
