@@ -64,7 +64,7 @@ void check(const Job& job) {
     const auto need = [](const char* name, int value) {
         if (value < 2 || value > Size::most || value % 2 != 0)
             throw UsageError(std::string("h264: pictures have ") + std::to_string(value) + " " + name +
-                             "; it must be an even number from 2 to 8192");
+                             "; it must be an even number from 2 to " + std::to_string(Size::most));
     };
     need("columns", job.size.columns);
     need("rows", job.size.rows);

@@ -163,6 +163,40 @@ TEST(Pairs, that_come_and_go_lose_nothing) {
     EXPECT_EQ(received, sent);
 }
 
+/// Of one that stays, the reader's other copies would get nothing for ever.
+TEST(Pairs, whose_writers_become_fewer_leave_firings_of_some_microseconds_to_whoever_is_free) {
+    std::atomic<bool> over{false};
+    long sent = 0, received = 0;
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& source = graph.add<Endless>("source", {}, &over, &sent);
+    auto& first = graph.add<Stage>("first", {.copies = 2}, 3us);
+    auto& second = graph.add<Stage>("second", {.copies = 2}, 3us);
+    auto& last = graph.add<Count>("count", {}, &received);
+    graph.connect(source.out, first.in);
+    graph.connect(first.out, second.in);
+    graph.connect(second.out, last.in);
+    auto running = graph.start(machine);
+    const auto now = [&] {
+        for (const auto& stream : running.statistics().streams)
+            if (stream.from == "first.out") return std::pair(stream.buffers, stream.right_behind);
+        return std::pair<std::uint64_t, std::uint64_t>{};
+    };
+    const auto run_on = [&] {
+        const auto until = now().first + count;
+        while (now().first < until) std::this_thread::sleep_for(1ms);
+    };
+    run_on();
+    running.edit([](Edit& edit) { edit.copies("first", 1); });
+    const auto before = now();
+    run_on();
+    const auto behind = now();
+    over = true;
+    running.finish();
+    EXPECT_EQ(received, sent);
+    EXPECT_LT(behind.second - before.second, (behind.first - before.first) / 2);
+}
+
 // ---- an order that is restored behind them ----
 
 constexpr long enough = 500;
@@ -237,27 +271,30 @@ TEST(Pairs, that_fail_before_they_read_leave_no_gap_in_the_order) {
 struct WritesAtEnd {
     Input<int> in{"in"};
     Output<int> out{"out"};
+    std::chrono::microseconds lasts;
+    explicit WritesAtEnd(std::chrono::microseconds time) : lasts(time) {}
     void operator()() {
         out.write(in.read());
-        take(20us);  // a turn of its own
+        take(lasts);
     }
     void finish() { out.write(out.make(1)); }
 };
 
 TEST(Pairs, what_a_filter_with_long_firings_writes_at_its_end_arrives) {
-    for (const int targets : {0, 1, 2}) {
-        long received = 0;
-        Machine machine{{.targets = targets}};
-        Graph graph;
-        auto& source = graph.add<Source>("source");
-        auto& between = graph.add<WritesAtEnd>("between");
-        auto& last = graph.add<Count>("count", {}, &received);
-        graph.connect(source.out, between.in);
-        graph.connect(between.out, last.in);
-        auto running = graph.start(machine);
-        running.finish();
-        EXPECT_EQ(received, count + 1) << targets << " targets";
-    }
+    for (const auto lasts : {3us, 20us})  // those of 20 us have turns of their own
+        for (const int targets : {0, 1, 2}) {
+            long received = 0;
+            Machine machine{{.targets = targets}};
+            Graph graph;
+            auto& source = graph.add<Source>("source");
+            auto& between = graph.add<WritesAtEnd>("between", {}, lasts);
+            auto& last = graph.add<Count>("count", {}, &received);
+            graph.connect(source.out, between.in);
+            graph.connect(between.out, last.in);
+            auto running = graph.start(machine);
+            running.finish();
+            EXPECT_EQ(received, count + 1) << targets << " targets, " << lasts.count() << " us";
+        }
 }
 
 // ---- a copy in the middle of a firing ----

@@ -5,25 +5,24 @@
 namespace penstock::streaming {
 namespace {
 
+using namespace std::chrono_literals;
+
 // then the target looks at its lanes and deques again: mail for its other stations waits there
-constexpr double task_ns = 30'000;
+constexpr auto task = 30us;
 // Where a station's firings take a microsecond and its mail keeps coming.
-constexpr double longest_stay_ns = 10'000;
+constexpr auto longest_stay = 10us;
 // Then one of those for all in their turn, so that none waits for ever. While the thread has something left of what it
 // has begun, others have a share of its time: as often as this makes of it, and after so long at the latest. Odd, or of
 // two runs that take turns on a thread the same one would have all turns for others.
 constexpr unsigned picks_of_own = 17;
-constexpr double longest_of_own_ns = 1e6;
+constexpr auto longest_of_own = 1ms;
 // What threads that helped have left, if any, comes first, but not twice running, and not more often than this, for it
 // may lie in another core's cache.
-constexpr double between_left_ns = 1e6;
+constexpr auto between_left = 1ms;
 
-std::uint64_t ticks_behind(double nanoseconds) noexcept {
-    static const double ticks_a_ns = 1 / Clock::nanoseconds(1);
-    return Clock::ticks() + static_cast<std::uint64_t>(nanoseconds * ticks_a_ns);
-}
+std::uint64_t ticks_behind(std::chrono::nanoseconds time) noexcept { return Clock::ticks() + Clock::ticks_of(time); }
 
-std::uint64_t end_of_task() noexcept { return ticks_behind(task_ns); }
+std::uint64_t end_of_task() noexcept { return ticks_behind(task); }
 
 /// Of the thread: those who help begin again and again.
 struct TurnsOfOthers {
@@ -40,11 +39,11 @@ struct TurnsOfOthers {
     }
     void end() noexcept {
         const auto lasted = Clock::ticks() - std::exchange(began, 0);
-        own_until = std::min(ticks_behind(longest_of_own_ns), Clock::ticks() + (picks_of_own - 1) * lasted);
+        own_until = std::min(ticks_behind(longest_of_own), Clock::ticks() + (picks_of_own - 1) * lasted);
     }
     bool of_those_left() noexcept {
         if (left_last || began < next_left) return left_last = false;
-        next_left = ticks_behind(between_left_ns);
+        next_left = ticks_behind(between_left);
         return left_last = true;
     }
 };
@@ -172,7 +171,7 @@ void Server::run_one(Station& station) {
         station.ran_on = target_;
         if (station.timed() && station.ready_at != 0) station.note_ready();
         const auto fired = station.firings.load(std::memory_order_relaxed);
-        const auto until = station.timed() ? ticks_behind(longest_stay_ns) : 0;
+        const auto until = station.timed() ? ticks_behind(longest_stay) : 0;
         do {
             station.accept_box();
             moved = station.moving;

@@ -8,12 +8,9 @@ namespace penstock::streaming {
 namespace {
 
 constexpr std::uint32_t firings_a_sample = 64;
-constexpr double longest_row_ns = 10'000, long_ns = 8'000, very_long_ns = 30'000;
+constexpr std::chrono::nanoseconds longest_row{10'000}, long_firing{8'000}, very_long_firing{30'000};
 
-std::uint64_t ticks_of(double nanoseconds) noexcept {
-    static const double ticks_a_ns = 1 / Clock::nanoseconds(1);
-    return static_cast<std::uint64_t>(nanoseconds * ticks_a_ns);
-}
+constexpr double ns(std::chrono::nanoseconds time) { return static_cast<double>(time.count()); }
 
 }  // namespace
 
@@ -95,7 +92,7 @@ bool Station::work(int most) {
     for (int turn = 1; turn <= most; ++turn) {
         if (!step()) return false;
         run_handed_over();
-        if (looks && turn % 2 != 0 && Clock::ticks() - begin > ticks_of(longest_row_ns)) break;
+        if (looks && turn % 2 != 0 && Clock::ticks() - begin > Clock::ticks_of(longest_row)) break;
     }
     if (source_ || inputs_ready()) {
         since_ = 0;  // it waits for its turn from here on
@@ -328,7 +325,7 @@ void Station::add_up_time() {
     const auto now = Clock::ticks();
     const auto before = doing.load(std::memory_order_relaxed);
     if (since_ != 0) tally(ticks_in_[static_cast<std::size_t>(before)], now - since_);
-    const bool was_long = before == Doing::firing && since_ != 0 && now - since_ >= ticks_of(very_long_ns);
+    const bool was_long = before == Doing::firing && since_ != 0 && now - since_ >= Clock::ticks_of(very_long_firing);
     if (was_long) until_short_ = short_again;
     since_ = now;
     if (was_long || run_.machine().timeline_recorded()) [[unlikely]]
@@ -371,8 +368,8 @@ void Station::note_cost(std::uint64_t ticks) noexcept {
 
 void Station::note_length(double nanoseconds) noexcept {
     timed_ = nanoseconds >= 1'000;
-    if (nanoseconds >= very_long_ns) until_short_ = short_again;
-    else if (nanoseconds >= long_ns) until_short_ = std::max(until_short_, short_at_first);
+    if (nanoseconds >= ns(very_long_firing)) until_short_ = short_again;
+    else if (nanoseconds >= ns(long_firing)) until_short_ = std::max(until_short_, short_at_first);
     else if (until_short_ != 0) --until_short_;
     const bool brief = nanoseconds < 2'000;
     if (brief_.load(std::memory_order_relaxed) != brief) brief_.store(brief, std::memory_order_relaxed);
@@ -404,7 +401,7 @@ void Station::sample_end(std::uint64_t begin) {
         });
     };
     const bool goes_round = home() == nullptr;
-    const double row_ns = goes_round ? longest_row_ns : 2'000.0;
+    const double row_ns = goes_round ? ns(longest_row) : 2'000.0;
     const double most = !goes_round ? 16 : std::ranges::all_of(outlets, quick_readers) ? 8 : 1;
     burst_ = static_cast<std::uint8_t>(std::clamp(row_ns / std::max(took, 1.0), 1.0, most));
     tally(service_ticks, end - begin);
