@@ -35,8 +35,14 @@ class Sources {
     }
     /// The rows around row `row` of the window.
     void move_to(std::size_t row) {
+        const std::size_t before = rows_.size() / 2;
+        if (row >= before && row + rows_.size() <= window_.extent(0) + before) {
+            const T* const first = window_.data() + (row - before) * window_.stride(0);
+            for (std::size_t u = 0; u < rows_.size(); ++u) rows_[u] = first + u * window_.stride(0);
+            return;
+        }
         for (std::size_t u = 0; u < rows_.size(); ++u) {
-            const auto from = static_cast<std::ptrdiff_t>(row + u) - static_cast<std::ptrdiff_t>(rows_.size() / 2);
+            const auto from = static_cast<std::ptrdiff_t>(row + u) - static_cast<std::ptrdiff_t>(before);
             const std::ptrdiff_t at = inside(from, window_.extent(0), border_.rule);
             rows_[u] = at < 0 ? constant_.data() : window_.data() + at * window_.stride(0);
         }
@@ -244,6 +250,46 @@ class ByteHalves {
     int shift_;
 };
 
+/// Stores to lines that are far away wait for them: they are asked for a row ahead.
+template <class T>
+void fetch_to_write(std::span<T> row) {
+    for (std::size_t j = 0; j < row.size(); j += 64 / sizeof(T)) __builtin_prefetch(row.data() + j, 1);
+}
+
+template <class T, class Halves>
+void convolve_strip(view<const T, 2> window, const Halves& halves, Size size, view<T, 2> out, Place at,
+                    Border<T> border, std::vector<typename Halves::Sum>& sums) {
+    // sums[k] belongs to column at.column + k - taps / 2 of the window; those within it are computed in one go.
+    const std::size_t taps = size.columns, count = out.extent(1) + taps - 1;
+    const std::size_t first = at.column < taps / 2 ? taps / 2 - at.column : 0;
+    const std::size_t end = std::min(count, window.extent(1) + taps / 2 - at.column);
+    sums.resize(count);
+    // Columns beyond the window have the sums of those that stand for them.
+    struct Beyond {
+        std::size_t k;
+        std::ptrdiff_t own;
+        std::size_t other;  ///< whose sum it has, if that is among these
+    };
+    std::vector<Beyond> beyond;
+    const auto add_beyond = [&](std::size_t k) {
+        const std::ptrdiff_t own = column_of(at, k, 0, taps), column = inside(own, window.extent(1), border.rule);
+        const auto other = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(k) + column - own);
+        beyond.push_back({k, own, column >= 0 && other >= first && other < end ? other : k});
+    };
+    for (std::size_t k = 0; k < first; ++k) add_beyond(k);
+    for (std::size_t k = end; k < count; ++k) add_beyond(k);
+    Sources<T> sources{window, size.rows, border};
+    for (std::size_t i = 0; i < out.extent(0); ++i) {
+        sources.move_to(at.row + i);
+        if (i + 1 < out.extent(0)) fetch_to_write(out.row(i + 1));
+        halves.down(sources.from(at.column + first - taps / 2), sums.data() + first, end - first);
+        for (const auto [k, own, other] : beyond)
+            sums[k] = other != k ? sums[other]
+                                 : halves.down_at([&](std::size_t u, std::size_t) { return sources.tap(u, own); });
+        halves.across(sums.data(), out.row(i).data(), out.extent(1));
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -287,26 +333,16 @@ void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vert
     using Halves = std::conditional_t<std::is_floating_point_v<T>, FloatHalves, ByteHalves>;
     const Halves halves{kernel, vertical, horizontal, shift};
     if (out.empty()) return;
-    // sums[k] belongs to column at.column + k - taps / 2 of the window; those within it are computed in one go.
-    const std::size_t taps = horizontal.size(), count = out.extent(1) + taps - 1;
-    const std::size_t first = at.column < taps / 2 ? taps / 2 - at.column : 0;
-    const std::size_t end = std::min(count, window.extent(1) + taps / 2 - at.column);
-    std::vector<typename Halves::Sum> sums(count);
-    Sources<T> sources{window, vertical.size(), border};
-    for (std::size_t i = 0; i < out.extent(0); ++i) {
-        sources.move_to(at.row + i);
-        // Columns beyond the window have the sums of those that stand for them.
-        const auto edge = [&](std::size_t k) {
-            const std::ptrdiff_t own = column_of(at, k, 0, taps), column = inside(own, window.extent(1), border.rule);
-            const std::ptrdiff_t other = static_cast<std::ptrdiff_t>(k) + column - own;
-            if (column >= 0 && other >= static_cast<std::ptrdiff_t>(first) && other < static_cast<std::ptrdiff_t>(end))
-                sums[k] = sums[static_cast<std::size_t>(other)];
-            else sums[k] = halves.down_at([&](std::size_t u, std::size_t) { return sources.tap(u, own); });
-        };
-        halves.down(sources.from(at.column + first - taps / 2), sums.data() + first, end - first);
-        for (std::size_t k = 0; k < first; ++k) edge(k);
-        for (std::size_t k = end; k < count; ++k) edge(k);
-        halves.across(sums.data(), out.row(i).data(), out.extent(1));
+    // In strips, whose rows of the window are still in the nearest cache when the next row of the tile needs them.
+    constexpr std::size_t near = 16 * 1024;
+    const std::size_t columns = out.extent(1),
+                      width = std::max<std::size_t>(near / ((vertical.size() + 3) * sizeof(T)), 64);
+    const std::size_t strips = (columns + width - 1) / width;
+    std::vector<typename Halves::Sum> sums;
+    for (std::size_t s = 0; s < strips; ++s) {
+        const std::size_t from = columns * s / strips, to = columns * (s + 1) / strips;
+        convolve_strip(window, halves, {vertical.size(), horizontal.size()},
+                       out.part({0, from}, {out.extent(0), to - from}), Place{at.row, at.column + from}, border, sums);
     }
 }
 
