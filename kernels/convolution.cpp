@@ -258,7 +258,7 @@ void fetch_to_write(std::span<T> row) {
 
 template <class T, class Halves>
 void convolve_strip(view<const T, 2> window, const Halves& halves, Size size, view<T, 2> out, Place at,
-                    Border<T> border, std::vector<typename Halves::Sum>& sums) {
+                    Border<T> border, Sources<T>& sources, std::vector<typename Halves::Sum>& sums) {
     // sums[k] belongs to column at.column + k - taps / 2 of the window; those within it are computed in one go.
     const std::size_t taps = size.columns, count = out.extent(1) + taps - 1;
     const std::size_t first = at.column < taps / 2 ? taps / 2 - at.column : 0;
@@ -278,7 +278,6 @@ void convolve_strip(view<const T, 2> window, const Halves& halves, Size size, vi
     };
     for (std::size_t k = 0; k < first; ++k) add_beyond(k);
     for (std::size_t k = end; k < count; ++k) add_beyond(k);
-    Sources<T> sources{window, size.rows, border};
     for (std::size_t i = 0; i < out.extent(0); ++i) {
         sources.move_to(at.row + i);
         if (i + 1 < out.extent(0)) fetch_to_write(out.row(i + 1));
@@ -333,16 +332,19 @@ void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vert
     using Halves = std::conditional_t<std::is_floating_point_v<T>, FloatHalves, ByteHalves>;
     const Halves halves{kernel, vertical, horizontal, shift};
     if (out.empty()) return;
-    // In strips, whose rows of the window are still in the nearest cache when the next row of the tile needs them.
+    // In strips, whose rows of the window are still in the nearest cache when the next row of the tile needs them; each
+    // computes a few sums of its neighbours again. A single row is needed once.
     constexpr std::size_t near = 16 * 1024;
-    const std::size_t columns = out.extent(1),
-                      width = std::max<std::size_t>(near / ((vertical.size() + 3) * sizeof(T)), 64);
-    const std::size_t strips = (columns + width - 1) / width;
+    const std::size_t columns = out.extent(1), width = std::max({near / ((vertical.size() + 3) * sizeof(T)),
+                                                                 8 * horizontal.size(), std::size_t{64}});
+    const std::size_t strips = vertical.size() == 1 ? 1 : (columns + width - 1) / width;
+    Sources<T> sources{window, vertical.size(), border};
     std::vector<typename Halves::Sum> sums;
     for (std::size_t s = 0; s < strips; ++s) {
         const std::size_t from = columns * s / strips, to = columns * (s + 1) / strips;
         convolve_strip(window, halves, {vertical.size(), horizontal.size()},
-                       out.part({0, from}, {out.extent(0), to - from}), Place{at.row, at.column + from}, border, sums);
+                       out.part({0, from}, {out.extent(0), to - from}), Place{at.row, at.column + from}, border,
+                       sources, sums);
     }
 }
 

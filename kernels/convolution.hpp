@@ -66,7 +66,7 @@ void convolve_dense(view<const T, 2> window, std::span<const Weight<T>> weights,
 /// Filters with the outer product of `vertical` (a column of weights) and `horizontal` (a row of them). float: the sums
 /// over the columns are rounded before they are weighted by `horizontal`. uint8: nothing is rounded before the end, for
 /// which the absolute weights of `vertical` must sum up to 128 or less and those of `horizontal` to 32,768 or less;
-/// sums are divided by 2^shift, 0 to 30 (always 0 for float).
+/// sums are divided by 2^shift, 0 to 30 (always 0 for float). `out` must not overlap `window`.
 template <class T>
 void convolve_separable(view<const T, 2> window, std::span<const Weight<T>> vertical,
                         std::span<const Weight<T>> horizontal, view<T, 2> out, int shift = 0, Place at = {},

@@ -159,9 +159,9 @@ class Output : public streaming::OutputPort {
     Buffer<T> reserve(std::size_t n) { return make_shaped(std::array<std::size_t, 1>{0}, n); }
     /// How much a buffer should hold of a stream that can be cut anywhere: so many of its `total` units (rows, frames)
     /// of `unit` values each, at least 1. Those in all for a stream without an end: SIZE_MAX. Every filter of a run
-    /// gets the same answer to the same question, so that two streams can be cut alike. Half of a target's local store
-    /// at most, so that what is written next to one core is still there when that core reads it; and so many buffers
-    /// that each of several threads gets about eight. Costs a few nanoseconds. Throws UsageError outside a run.
+    /// gets the same answer to the same question, so that two streams can be cut alike. A quarter of a target's local
+    /// store at most, so that what is written next to one core is still there when that core reads it; and so many
+    /// buffers that each of several threads gets about eight. Costs a few nanoseconds. Throws UsageError outside a run.
     std::size_t units_a_buffer(std::size_t total, std::size_t unit = 1) const {
         std::size_t bytes = 0;
         if (__builtin_mul_overflow(unit, sizeof(T), &bytes)) bytes = std::numeric_limits<std::size_t>::max();

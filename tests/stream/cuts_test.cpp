@@ -49,17 +49,17 @@ std::size_t asked(Machine& machine, std::size_t total, std::size_t unit) {
     return answer;
 }
 
-TEST(SizeOfBuffers, is_half_of_the_local_store_where_one_thread_does_all) {
+TEST(SizeOfBuffers, is_a_quarter_of_the_local_store_where_one_thread_does_all) {
     Machine machine{{.targets = 0, .local_store = 256 * kib}};
-    EXPECT_EQ(asked(machine, all_there_is, 1), 128 * kib / sizeof(float));
-    EXPECT_EQ(asked(machine, all_there_is, 512), 64u);
+    EXPECT_EQ(asked(machine, all_there_is, 1), 64 * kib / sizeof(float));
+    EXPECT_EQ(asked(machine, all_there_is, 512), 32u);
     EXPECT_EQ(asked(machine, 10, 512), 10u);
 }
 
 TEST(SizeOfBuffers, leaves_eight_for_each_of_several_threads) {
     Machine machine{{.targets = 1, .local_store = 256 * kib}};
-    EXPECT_EQ(asked(machine, all_there_is, 512), 64u);
-    EXPECT_EQ(asked(machine, 16 * 64, 512), 64u);
+    EXPECT_EQ(asked(machine, all_there_is, 512), 32u);
+    EXPECT_EQ(asked(machine, 16 * 32, 512), 32u);
     EXPECT_EQ(asked(machine, 16 * 10, 512), 10u);
 }
 
@@ -77,7 +77,7 @@ TEST(SizeOfBuffers, is_the_same_in_a_worker_process) {
     auto options = processes::workers(1);
     options.local_store = 256 * kib;
     Machine machine{options};
-    EXPECT_EQ(asked(machine, all_there_is, 512), 64u);
+    EXPECT_EQ(asked(machine, all_there_is, 512), 32u);
     EXPECT_EQ(asked(machine, 16 * 10, 512), 10u);
 }
 

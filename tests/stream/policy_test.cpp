@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -200,5 +201,53 @@ TEST(Policies, writers_of_little_do_not_all_begin_with_the_same_sink) {
     }
     graph.start(machine).finish();
     // Two each, mostly; whose first sink has not been read from yet takes the next one.
-    for (const auto* sink : sinks) EXPECT_GE(sink->got.size(), 1u);
+    std::size_t sum = 0;
+    for (const auto* sink : sinks) {
+        EXPECT_GE(sink->got.size(), 1u);
+        sum += sink->got.size();
+    }
+    EXPECT_EQ(sum, 6u);
+}
+
+namespace {
+
+/// Counts what each copy reads, whose firings are not brief.
+struct Longer {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    std::vector<int>* read;
+    std::size_t own;
+    explicit Longer(std::vector<int>* all) : read(all), own(all->size()) { all->push_back(0); }
+    void operator()() {
+        (void)in.read();
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        ++(*read)[own];
+    }
+};
+
+struct Alone {
+    Machine machine{{.targets = 0}};
+    std::vector<int> read;
+    Alone(const StreamOptions& options, int n) {
+        Graph graph;
+        auto& source = graph.add<Numbers>("source", {}, n);
+        auto& copies = graph.add<Longer>("copies", {.copies = 3}, &read);
+        graph.connect(source.out, copies.in, options);
+        graph.start(machine).finish();
+    }
+};
+
+}  // namespace
+
+// Its memory is in the thread's cache.
+TEST(Policies, of_copies_that_are_as_idle_each_thread_writes_to_its_own) {
+    const Alone alone({}, 100);
+    EXPECT_EQ(*std::ranges::max_element(alone.read), 100);
+}
+
+TEST(Policies, where_buffers_are_dropped_all_copies_have_their_turn) {
+    const Alone alone({.capacity = 1, .when_full = WhenStreamFull::drop_oldest}, 99);
+    for (const int read : alone.read) EXPECT_GE(read, 1);
 }

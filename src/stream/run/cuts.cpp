@@ -7,7 +7,7 @@
 namespace penstock::streaming {
 namespace {
 
-constexpr std::size_t buffers_a_store = 2;   // one that is filled while the other is read
+constexpr std::size_t buffers_a_store = 4;   // what is read, two buffers of it, and what is written
 constexpr std::size_t buffers_a_thread = 8;  // the last ones are what a thread may wait for
 
 }  // namespace

@@ -270,25 +270,34 @@ Outlet::Choice Outlet::to_soonest(Branch& branch, const Block& block) {
     return choice;
 }
 
-/// Of copies whose firings are brief, the one that this thread fills first: the writer goes from thread to thread, and
-/// each keeps what it writes. Null: the buffer is for whichever copy is free.
-Link* Outlet::own_copy(const Branch& branch) const noexcept {
+/// Of copies that each thread may run, the place of the one whose memory is in this thread's cache: the writer goes
+/// from thread to thread, and each keeps what it writes. Behind the last where that says nothing.
+std::size_t Outlet::own_copy(const Branch& branch) const noexcept {
     const Server* const here = Server::current;
-    if (!branch.of_threads || here == nullptr || station->several_copies || station->home() != nullptr) return nullptr;
-    Link* const link = branch.links[static_cast<std::size_t>(here->target() - Server::helper) % branch.links.size()];
-    const Station& sink = *link->sink;
-    return sink.brief() && !sink.fires() && !sink.reads_no_more() && sink.home() == nullptr ? link : nullptr;
+    const auto sinks = branch.links.size();
+    if (!branch.of_threads || here == nullptr || station->several_copies || station->home() != nullptr) return sinks;
+    // Where buffers are dropped the turn goes round, or one of them would lose all.
+    if (branch.links.front()->when_full.load(std::memory_order_relaxed) != WhenStreamFull::wait) return sinks;
+    return static_cast<std::size_t>(here->target() - Server::helper) % sinks;
 }
 
-/// The thread's own copy, where there is one. Else the sink with the fewest buffers before it, and in it. Of equals:
-/// of copies, the one of the same number, whose memory is warm where this one's is; else the one whose turn it is. One
-/// that has ended is always free, and is left to its rest while there are others.
+/// The sink with the fewest buffers before it, and in it; but of copies whose firings are brief, as their writer's are,
+/// the thread's own one as long as it has room. Of equals: of copies, the thread's own, or the one of the same number,
+/// whose memory is warm where this one's is; else the one whose turn it is. One that has ended is always free, and is
+/// left to its rest while there are others.
 Outlet::Choice Outlet::to_most_idle(Branch& branch, const Block& block) {
     const auto sinks = static_cast<std::uint32_t>(branch.links.size());
     if (station->several_copies) branch.turn = static_cast<std::uint32_t>(station->copy());
     if (branch.turn >= sinks) branch.turn %= sinks;
-    if (Link* const own = own_copy(branch); own != nullptr && own->has_room(block.bytes))
-        return {Choice::Fate::send, own, branch.turn};
+    if (const auto own = own_copy(branch); own < sinks) {
+        branch.turn = static_cast<std::uint32_t>(own);
+        Link* const link = branch.links[own];
+        const Station& sink = *link->sink;
+        // A firing that may last is not waited for by what it wrote first.
+        if (sink.brief() && !station->may_last() && !sink.fires() && !sink.reads_no_more() && sink.home() == nullptr &&
+            link->has_room(block.bytes))
+            return {Choice::Fate::send, link, branch.turn};
+    }
     Link* reader = nullptr;  // the first that has not ended
     std::uint32_t reader_at = 0;
     Link* best = nullptr;

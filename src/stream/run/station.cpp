@@ -371,8 +371,10 @@ void Station::note_length(double nanoseconds) noexcept {
     if (nanoseconds >= ns(very_long_firing)) until_short_ = short_again;
     else if (nanoseconds >= ns(long_firing)) until_short_ = std::max(until_short_, short_at_first);
     else if (until_short_ != 0) --until_short_;
-    const bool brief = nanoseconds < 2'000;
-    if (brief_.load(std::memory_order_relaxed) != brief) brief_.store(brief, std::memory_order_relaxed);
+    const auto length = nanoseconds < 2'000                                  ? Length::very_brief
+                        : until_short_ == 0 && nanoseconds < ns(long_firing) ? Length::brief
+                                                                             : Length::unknown;
+    if (length_.load(std::memory_order_relaxed) != length) length_.store(length, std::memory_order_relaxed);
     if (!timed_) since_ = 0;
 }
 
@@ -392,18 +394,18 @@ void Station::sample_end(std::uint64_t begin) {
     until_sample_ = recorded || measured_ || fires_long() ? 1 : firings_a_sample;
     // A station without a place goes from thread to thread, with all its lines: it stays longer, for as many buffers as
     // a stream takes to begin with. But where somebody takes long to read them, one firing is enough: who gets which
-    // buffer would be settled early.
+    // buffer would be settled early, and where one filter reads them, it and this one would leave no turn to others.
     const auto quick_readers = [](const auto& outlet) {
         return std::ranges::all_of(outlet->branches, [](const Branch& branch) {
-            return std::ranges::all_of(branch.links, [](const Link* link) {
-                return link->sink->brief() || link->sink->home() != nullptr || link->sink->external;
+            const bool copies = branch.of_threads && branch.links.size() > 1;
+            return std::ranges::all_of(branch.links, [copies](const Link* link) {
+                const Station& sink = *link->sink;
+                return (copies ? sink.brief() : sink.very_brief()) || sink.home() != nullptr || sink.external;
             });
         });
     };
-    const bool goes_round = home() == nullptr;
-    const double row_ns = goes_round ? ns(longest_row) : 2'000.0;
-    const double most = !goes_round ? 16 : std::ranges::all_of(outlets, quick_readers) ? 8 : 1;
-    burst_ = static_cast<std::uint8_t>(std::clamp(row_ns / std::max(took, 1.0), 1.0, most));
+    if (home() != nullptr) burst_ = static_cast<std::uint8_t>(std::clamp(2'000 / std::max(took, 1.0), 1.0, 16.0));
+    else burst_ = !timed_ && std::ranges::all_of(outlets, quick_readers) ? 8 : 1;
     tally(service_ticks, end - begin);
     tally(sampled);
 }

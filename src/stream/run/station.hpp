@@ -130,7 +130,7 @@ struct alignas(64) Outlet : Recycled<Outlet> {
     Choice choose(Branch& branch, const Block& block);
     Choice by_policy(Branch& branch, const Block& block);
     Choice to_most_idle(Branch& branch, const Block& block);
-    Link* own_copy(const Branch& branch) const noexcept;
+    std::size_t own_copy(const Branch& branch) const noexcept;
     Choice to_soonest(Branch& branch, const Block& block);
     Choice by_link(Link& link, const Block& block, Choice::Fate fate = Choice::Fate::send);
     void carry_out(Branch& branch, const Choice& choice, Block* block, bool shared);
@@ -238,7 +238,9 @@ class alignas(64) Station : public Recycled<Station> {
     alignas(64) RunCore& run_;
     std::atomic<Server*> home_{nullptr};
     std::atomic<bool> reads_no_more_{false};
-    std::atomic<bool> brief_{false};
+    /// How short its firings are
+    enum class Length : std::uint8_t { unknown, brief, very_brief };
+    std::atomic<Length> length_{Length::unknown};
 
   public:
     const bool external;        ///< the program's own end of a stream, or another node's filter: never fires
@@ -252,8 +254,10 @@ class alignas(64) Station : public Recycled<Station> {
     AnyFilter& filter() const noexcept { return *filter_; }
     /// Has it ended, so that what is sent to it is lost? Any thread; writers to several copies ask.
     bool reads_no_more() const noexcept { return reads_no_more_.load(std::memory_order_relaxed); }
-    /// Do its firings last less than two microseconds? Any thread; writers to several copies ask this, too.
-    bool brief() const noexcept { return brief_.load(std::memory_order_relaxed); }
+    /// Do its firings last less than eight microseconds? Any thread; writers to several copies ask this, too.
+    bool brief() const noexcept { return length_.load(std::memory_order_relaxed) != Length::unknown; }
+    /// Less than two?
+    bool very_brief() const noexcept { return length_.load(std::memory_order_relaxed) == Length::very_brief; }
     void read_no_more() noexcept { reads_no_more_.store(true, std::memory_order_relaxed); }
     /// The server whose thread alone runs this station; null: any.
     Server* home() const noexcept { return home_.load(std::memory_order_acquire); }
@@ -341,7 +345,8 @@ class alignas(64) Station : public Recycled<Station> {
     bool awaited() const noexcept {
         return visited.load(std::memory_order_acquire) || waking.load(std::memory_order_acquire);
     }
-    /// Firings in a row: two microseconds of them, or ten where it has no place.
+    /// Firings in a row: two microseconds of them; where it has no place eight, if they and those of its readers are
+    /// brief.
     int burst() const noexcept { return fires_long() ? 1 : fuses ? std::min<int>(burst_, 2) : burst_; }
     /// Others would fire behind it if they had not fallen behind: they come first, until nothing waits between them and
     /// it can hand over again.
