@@ -102,8 +102,9 @@ struct FilterOptions {
     /// As many copies as the pressure at the filter asks for: from one to one for each target and one more, for the
     /// thread that helps while it waits for the run; for placed filters and in worker processes, to one for each of
     /// their targets. It begins with the most. They come while all of them could fire with what waits for them and
-    /// threads (workers) have nothing to do, and go while they have nothing to do themselves: at most one change in 20
-    /// ms, by an edit, which holds those who write to the filter for a moment. The number stays at the most in cycles,
+    /// threads (workers) have nothing to do, and go while they have nothing to do themselves, of a filter without a
+    /// place only while threads (workers) have nothing to do either: at most one change in 20 ms, by an edit, which
+    /// holds those who write to the filter for a moment. The number stays at the most in cycles,
     /// on targets of several classes, where a stream that the filter reads is not `demand_driven` or `random`, and
     /// where a copy that goes could leave a buffer behind: a filter that waits for buffers at several inputs, or for
     /// several at one, while their order is restored further down or others get the same buffers.

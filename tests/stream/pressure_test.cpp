@@ -1,6 +1,7 @@
 // Automatic numbers of copies follow the pressure.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <mutex>
 #include <set>
 
@@ -69,6 +70,47 @@ TEST(Pressure, copies_come_under_load_and_go_when_there_is_little_to_do) {
         EXPECT_EQ(of(run, "rest").firings, wanted.size());
         for (const auto& stream : all.streams) EXPECT_EQ(stream.buffers, wanted.size()) << stream.from;
     }
+}
+
+namespace {
+
+/// Has a processor for a millisecond.
+struct Busy {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    void operator()() {
+        auto buffer = in.read();
+        const auto until = std::chrono::steady_clock::now() + 1ms;
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        out.write(std::move(buffer));
+    }
+};
+
+struct Little {
+    static constexpr bool may_be_copied = true;
+    Input<int> in{"in"};
+    Output<int> out{"out"};
+    void operator()() { out.write(in.read()); }
+};
+
+}  // namespace
+
+TEST(Pressure, copies_that_do_little_stay_while_all_threads_are_busy) {
+    Machine machine{{.targets = 1}};
+    Graph graph;
+    auto& source = graph.add<parts::Numbers>("source", {}, 400);
+    auto& busy = graph.add<Busy>("busy", {.copies = 2});
+    auto& little = graph.add<Little>("little", {.copies = FilterOptions::automatic});
+    auto& collect = graph.add<Collect>("collect");
+    graph.connect(source.out, busy.in);
+    graph.connect(busy.out, little.in);
+    graph.connect(little.out, collect.in);
+    auto run = graph.start(machine);
+    run.finish();
+    EXPECT_EQ(of(run, "little").copies, 2);
+    EXPECT_EQ(collect.got.size(), 400u);
 }
 
 TEST(Pressure, edits_of_the_program_and_automatic_copies_do_not_disturb_one_another) {

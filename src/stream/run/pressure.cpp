@@ -222,7 +222,8 @@ int Pressure::judge(Watched& watched, int most) const {
     // To spare: one copy, and a quarter of one more.
     const int busy = (seen.busy * quarters + seen.looks - 1) / seen.looks;
     const int spare = seen.copies * quarters - busy - 1;
-    if (spare < quarters) {
+    // Where all threads have something to do, copies that any of them may run wait for their turn, and stay with those.
+    if (spare < quarters || (watched.places.empty() && free == 0)) {
         watched.calm = 0;
         return seen.copies;
     }

@@ -4,8 +4,9 @@
 // together. A filter is pressed while each of its copies could fire with what waits at it, or those who write to it
 // wait for room, and no copy waits for room itself: then it gets copies, if threads have nothing to do that could run
 // them (for a placed filter: those of the targets that it has no copy on yet; for one in worker processes: the
-// workers). While copies have nothing to do it loses some. The copies are made and retired by an edit (change.hpp). A
-// filter that got back what it had lost keeps it for longer the next time, so that the number does not swing.
+// workers). While copies have nothing to do it loses some, but one without a place not while all threads (workers) are
+// busy. The copies are made and retired by an edit (change.hpp). A filter that got back what it had lost keeps it for
+// longer the next time, so that the number does not swing.
 #pragma once
 
 #include "stream/description/adjacency.hpp"
