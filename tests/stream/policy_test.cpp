@@ -191,7 +191,8 @@ TEST(Policies, demand_driven_spares_the_sink_that_does_not_read) {
 }
 
 TEST(Policies, writers_of_little_do_not_all_begin_with_the_same_sink) {
-    Machine machine{{.targets = 1}};
+    Machine machine{
+        {.targets = 0}};  // with two threads a sink may be busy when its turn comes, and the next one is taken
     Graph graph;
     std::vector<Collect*> sinks;
     for (const char* name : {"a", "b", "c"}) sinks.push_back(&graph.add<Collect>(name));
@@ -200,13 +201,7 @@ TEST(Policies, writers_of_little_do_not_all_begin_with_the_same_sink) {
         for (auto* const sink : sinks) graph.connect(source.out, sink->in, {.name = "fan"});
     }
     graph.start(machine).finish();
-    // Two each, mostly; whose first sink has not been read from yet takes the next one.
-    std::size_t sum = 0;
-    for (const auto* sink : sinks) {
-        EXPECT_GE(sink->got.size(), 1u);
-        sum += sink->got.size();
-    }
-    EXPECT_EQ(sum, 6u);
+    for (const auto* sink : sinks) EXPECT_EQ(sink->got.size(), 2u);
 }
 
 namespace {

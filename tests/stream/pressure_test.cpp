@@ -88,13 +88,6 @@ struct Busy {
     }
 };
 
-struct Little {
-    static constexpr bool may_be_copied = true;
-    Input<int> in{"in"};
-    Output<int> out{"out"};
-    void operator()() { out.write(in.read()); }
-};
-
 }  // namespace
 
 TEST(Pressure, copies_that_do_little_stay_while_all_threads_are_busy) {
@@ -102,7 +95,7 @@ TEST(Pressure, copies_that_do_little_stay_while_all_threads_are_busy) {
     Graph graph;
     auto& source = graph.add<parts::Numbers>("source", {}, 400);
     auto& busy = graph.add<Busy>("busy", {.copies = 2});
-    auto& little = graph.add<Little>("little", {.copies = FilterOptions::automatic});
+    auto& little = graph.add<parts::PassOn>("little", {.copies = FilterOptions::automatic});
     auto& collect = graph.add<Collect>("collect");
     graph.connect(source.out, busy.in);
     graph.connect(busy.out, little.in);
