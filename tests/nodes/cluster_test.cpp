@@ -127,6 +127,30 @@ TEST(Cluster, a_firing_that_throws_on_a_node_is_reported_by_name) {
     EXPECT_LT(source.next, 1'000'000);
 }
 
+/// What a node reports comes in on a thread of its own, while others are about to end the run.
+TEST(Cluster, a_firing_that_throws_on_a_node_does_so_while_another_throws_here) {
+    Cluster cluster(small(1));
+    for (int turn = 0; turn < 80; ++turn) {
+        Graph graph;
+        auto& source = graph.add<Numbers>("numbers", {}, 1'000'000);
+        auto& away = graph.add<Add>("away", {.nodes = "workers"}, 0, 0, 100);
+        auto& here = graph.add<Add>("here", {}, 0, 0, 80 + turn % 20);
+        auto& sink = graph.add<Collect>("collect");
+        graph.connect(source.out, away.in);
+        graph.connect(away.out, here.in);
+        graph.connect(here.out, sink.in);
+        auto run = graph.start(cluster);
+        try {
+            run.finish();
+            ADD_FAILURE();
+        } catch (const FilterFailed& failure) {
+            EXPECT_TRUE(failure.filter() == "away" || failure.filter() == "here") << failure.filter();
+            EXPECT_NE(std::string(failure.what()).find("bad value"), std::string::npos);
+        }
+        EXPECT_LT(source.next, 1'000'000);
+    }
+}
+
 TEST(Cluster, what_is_wrong_with_a_graph_for_a_cluster_is_named) {
     Cluster cluster(small(1));
     Graph graph;

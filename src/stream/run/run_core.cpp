@@ -330,7 +330,7 @@ void RunCore::station_ended(Station& station) noexcept {
     stir();  // an edit may wait for this one alone
 }
 
-void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss) {
+void RunCore::failed(const Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss) {
     {
         const std::lock_guard lock(failure_lock_);
         if (++failures_ == 1) {
@@ -346,7 +346,6 @@ void RunCore::failed(Station& station, std::uint64_t firing, std::exception_ptr 
     }
     if (station.on_failure == OnFailure::stop) {
         stopping_.store(true, std::memory_order_release);
-        station.stopping = true;
         stir();
     }
 }

@@ -89,7 +89,8 @@ class RunCore {
 
     // ---- what stations say ----
     void station_ended(Station& station) noexcept;
-    void failed(Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss = {});
+    /// Any thread: of one on another node its report tells, while others have its turn here.
+    void failed(const Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss = {});
     void leave_loop(Loop& loop, std::int64_t tokens);
 
     // ---- waiting ----

@@ -412,6 +412,7 @@ void Station::sample_end(std::uint64_t begin) {
 
 void Station::fail(std::exception_ptr cause, std::uint64_t firing, Loss loss) {
     tally(failures);
+    stopping = stopping || on_failure == OnFailure::stop;
     run_.failed(*this, firing, std::move(cause), std::move(loss));
 }
 
