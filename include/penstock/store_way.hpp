@@ -38,9 +38,9 @@ std::optional<StoreWay> store_way_of(std::string_view name) noexcept;
 class StoreWays {
   public:
     /// Blocks of so many bytes and more (up to the next entry) go the way that was found best for them; smaller ones go
-    /// plain. `./bench paper rsp-stores` shows all ways: with CLDEMOTE 64 B to 1 KiB took 20 to 35 % less time, in the
-    /// one quick run there is.
-    static constexpr std::array<std::size_t, 6> sizes{4u << 10, 16u << 10, 64u << 10, 256u << 10, 1u << 20, 4u << 20};
+    /// plain. `./bench paper rsp-stores` shows all ways.
+    static constexpr std::array<std::size_t, 9> sizes{64,        512,        2u << 10, 4u << 10, 16u << 10,
+                                                      64u << 10, 256u << 10, 1u << 20, 4u << 20};
 
     /// The same way for all, however far the reader is.
     explicit StoreWays(StoreWay way = StoreWay::plain) noexcept : smaller_(way) {
@@ -58,8 +58,8 @@ class StoreWays {
     /// How so many bytes travel to a reader that is `farther` times as far away as the one that this was measured with.
     StoreWay of(std::size_t bytes, double farther = 1) const noexcept {
         if (bytes < sizes.front()) return smaller_;
-        std::size_t i = sizes.size() - 1;
-        while (bytes < sizes[i]) --i;
+        std::size_t i = 0;
+        while (i + 1 < sizes.size() && bytes >= sizes[i + 1]) ++i;
         return choices_[i].of(farther);
     }
     /// Nanoseconds in which the writer got a line that that reader had; 0 where nothing was measured, and the distance
@@ -92,19 +92,30 @@ class StoreWays {
 /// the reader has had. Used by one thread at a time.
 class ReaderDistance {
   public:
-    /// How so many bytes travel to `to`, as StoreWays::here() says for this distance. At most once a millisecond four
-    /// lines of these bytes are taken from the reader; they keep what they hold, whoever uses them meanwhile. That
-    /// costs one or two microseconds; a few tens of milliseconds once in a process, when the reader is first seen much
-    /// nearer or farther than it was. Throws as StoreWays::here().
+    /// How so many bytes travel to `to`, as StoreWays::here() says for this distance. Once in 64 KiB, but at most once a
+    /// millisecond, four lines of 4 KiB or more are taken from the reader; they keep what they hold, whoever uses them
+    /// meanwhile. That costs one or two microseconds; a few tens of milliseconds once in a process, when the reader is
+    /// first seen much nearer or farther than it was. Throws as StoreWays::here().
     StoreWay way(std::byte* to, std::size_t bytes) {
-        return bytes < StoreWays::sizes.front() ? StoreWay::plain : measured_way(to, bytes);
+        if (bytes < StoreWays::sizes.front()) return StoreWay::plain;
+        stored_ += bytes;
+        if (ways_ == nullptr || (stored_ >= between_looks && bytes >= seen_in)) look(to, bytes);
+        return ways_->of(bytes, times_);
     }
 
+    /// Bytes in which the distance can be seen.
+    static constexpr std::size_t seen_in = 4096;
+
   private:
-    StoreWay measured_way(std::byte* to, std::size_t bytes);
+    static constexpr std::size_t between_looks = std::size_t{64} << 10;  ///< at the clock
+
+    void look(std::byte* to, std::size_t bytes);
 
     double farther_ = 1;        ///< times as far as when StoreWays::here() was measured
     std::uint64_t looked_ = 0;  ///< when, in ticks
+    std::size_t stored_ = 0;    ///< since the last look at the clock
+    const StoreWays* ways_{};   ///< for this distance,
+    double times_ = 1;          ///< or, when that could not be measured, for this part of it
 };
 
 /// Copies `bytes` to memory that another core will read. When it returns, a release store of this thread publishes

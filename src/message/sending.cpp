@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "message/engine.hpp"
+#include "penstock/store_way.hpp"
 
 namespace penstock::message {
 namespace {
@@ -12,6 +13,13 @@ namespace {
 constexpr std::uint64_t piece_bytes = 8192;
 /// From here on, sender and receiver copy half of a message each, straight from one user's memory to the other's.
 constexpr std::uint64_t shortest_in_halves = 64 * 1024;
+
+/// The receiver has read these lines a round ago. (64 B took 1.1 of the time with their line asked for first, 1 KiB 0.8
+/// and a stream of 1 MiB in pieces 0.75.)
+void store_in_ring(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    if (bytes < 512) copy_bytes(to, from, bytes);
+    else store_bytes(to, from, bytes, StoreWay::plain);
+}
 
 }  // namespace
 
@@ -145,7 +153,7 @@ bool Engine::put_whole(Peer& peer, std::span<const std::byte> bytes, std::uint32
     if (peer.writer.room(bytes.size()) < bytes.size()) return false;
     const auto position = peer.writer.position();
     peer.writer.write(bytes.size(), [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
-        copy_bytes(cell, bytes.data() + offset, count);
+        store_in_ring(cell, bytes.data() + offset, count);
         if (peer.far != nullptr) put_bytes_far(peer, cell, count);
     });
     write_header(record->payload, Way::ring_whole, bytes.size(), tag);
@@ -207,7 +215,7 @@ bool Engine::feed(int to, Peer& peer, Operation& operation) {
         const auto room = std::min(piece, peer.writer.room(piece));
         if (room == 0) return false;
         peer.writer.write(room, [&](std::byte* cell, std::uint64_t offset, std::uint64_t count) {
-            copy_bytes(cell, operation.from + operation.moved + offset, count);
+            store_in_ring(cell, operation.from + operation.moved + offset, count);
             if (peer.far != nullptr) put_bytes_far(peer, cell, count);
         });
         operation.moved += room;

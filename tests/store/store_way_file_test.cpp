@@ -220,7 +220,7 @@ class FreshProcess : public StoreWayFileTest {
     Environment cache_;
 };
 
-// Measured ways go plain below 4 KiB, so these can only come from the file. On a busy machine the reader may seem to
+// Measured ways go plain below 64 B, so these can only come from the file. On a busy machine the reader may seem to
 // move in between, and the file is rightly not taken: a few attempts, each in a process of its own.
 TEST_F(FreshProcess, takes_what_an_earlier_one_saved) {
     EXPECT_EXIT(

@@ -8,15 +8,15 @@
 namespace penstock {
 namespace {
 
-constexpr double between_looks = 1e6;  // ns
-constexpr double step = 1.05;          // from one chip to two in some 25 looks
+constexpr double shortest_between_looks = 1e6;  // ns
+constexpr double step = 1.05;                   // from one chip to two in some 25 looks
 /// A line that takes this much longer than one that is here already was elsewhere. (60 ns and 26 on one chip of an
 /// EPYC, 140 and 26 on two.)
 constexpr double was_elsewhere = 1.5;
 /// Of the lines that are timed, in an order that no processor fetches ahead of. (Eight in a row seemed as near on two
 /// chips as on one.)
 constexpr std::array<std::size_t, 4> places{0, 41, 17, 58};
-static_assert((places.back() + 2) * ways::line <= StoreWays::sizes.front());
+static_assert((places.back() + 2) * ways::line <= ReaderDistance::seen_in);
 
 /// Ticks until the line can be written: an atomic change that changes nothing.
 Clock::Ticks ticks_to_own(std::byte* address) noexcept {
@@ -56,17 +56,21 @@ std::optional<double> time_of_a_line(std::byte* lines) noexcept {
     return least;
 }
 
-StoreWay ReaderDistance::measured_way(std::byte* to, std::size_t bytes) {
-    const double measured = StoreWays::here().line_time();
-    if (measured == 0) return StoreWays::here().of(bytes);
-    if (const auto now = Clock::ticks(); Clock::nanoseconds(now - looked_) > between_looks) {
-        looked_ = now;
-        // A line that comes from memory, as those of long blocks may, seems far away; none seems near that is not. So
-        // the distance comes down at once, and goes up in steps.
-        if (const auto time = time_of_a_line(to + ways::to_line(to)))
-            farther_ = std::min(*time / measured, step * farther_);
-    }
-    return way_for_line_time(bytes, farther_ * measured);
+void ReaderDistance::look(std::byte* to, std::size_t bytes) {
+    stored_ = 0;
+    const StoreWays& here = StoreWays::here();
+    if (ways_ == nullptr) ways_ = &here;
+    if (here.line_time() == 0 || bytes < seen_in) return;
+    const auto now = Clock::ticks();
+    if (Clock::nanoseconds(now - looked_) <= shortest_between_looks) return;
+    looked_ = now;
+    // A line that comes from memory, as those of long blocks may, seems far away; none seems near that is not. So the
+    // distance comes down at once, and goes up in steps.
+    if (const auto time = time_of_a_line(to + ways::to_line(to)))
+        farther_ = std::min(*time / here.line_time(), step * farther_);
+    const auto now_here = ways_for_line_time(farther_ * here.line_time());
+    ways_ = now_here.ways;
+    times_ = now_here.farther;
 }
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "penstock/detail/machine/relax.hpp"
 #include "store/ways/ways.hpp"
 
 #if defined(__x86_64__)
@@ -10,7 +11,6 @@
 namespace penstock {
 namespace {
 
-#if defined(__x86_64__)
 /// Plainly up to the first whole line and behind the last, and each whole line by `store_line(to, from)`.
 template <class StoreLine>
 void copy_by_lines(std::byte* to, const std::byte* from, std::size_t bytes, StoreLine&& store_line) noexcept {
@@ -19,15 +19,31 @@ void copy_by_lines(std::byte* to, const std::byte* from, std::size_t bytes, Stor
     for (; bytes - done >= ways::line; done += ways::line) store_line(to + done, from + done);
     std::memcpy(to + done, from + done, bytes - done);
 }
-#endif
+
+/// As many lines as a core waits for at once
+constexpr std::size_t ahead = 16 * ways::line;
+
+/// The same, with the lines asked for ahead. The reader has had them last, so each store would wait for its line, and
+/// stores are made one after the other: 1 KiB to another core took 0.6 to 0.8 of the time so, 16 KiB 0.9.
+template <class StoreLine>
+void copy_by_fetched_lines(std::byte* to, const std::byte* from, std::size_t bytes, StoreLine&& store_line) noexcept {
+    for (std::size_t at = 0; at < std::min(bytes, ahead); at += ways::line) prefetch_write(to + at);
+    const std::byte* const end = to + bytes;
+    copy_by_lines(to, from, bytes, [&](std::byte* target, const std::byte* source) {
+        if (static_cast<std::size_t>(end - target) > ahead) prefetch_write(target + ahead);
+        store_line(target, source);
+    });
+}
+
+constexpr auto store_line_plainly = [](std::byte* to, const std::byte* from) { std::memcpy(to, from, ways::line); };
 
 }  // namespace
 
 void store_bytes_unordered(std::byte* to, const std::byte* from, std::size_t bytes, StoreWay way) noexcept {
 #if defined(__x86_64__)
     if (way == StoreWay::demote)
-        return copy_by_lines(to, from, bytes, [](std::byte* target, const std::byte* source) {
-            std::memcpy(target, source, ways::line);
+        return copy_by_fetched_lines(to, from, bytes, [](std::byte* target, const std::byte* source) {
+            store_line_plainly(target, source);
             ways::demote_line(target);
         });
     if (way == StoreWay::stream)
@@ -39,7 +55,8 @@ void store_bytes_unordered(std::byte* to, const std::byte* from, std::size_t byt
 #else
     static_cast<void>(way);
 #endif
-    std::memcpy(to, from, bytes);
+    if (bytes < ways::line) std::memcpy(to, from, bytes);
+    else copy_by_fetched_lines(to, from, bytes, store_line_plainly);
 }
 
 void order_stores(StoreWay way) noexcept {

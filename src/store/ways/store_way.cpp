@@ -114,12 +114,12 @@ static const StoreWays* elsewhere(double line_time) {
     return &*known_elsewhere;
 }
 
-StoreWay way_for_line_time(std::size_t bytes, double line_time) {
+WaysAt ways_for_line_time(double line_time) {
     const StoreWays& here = StoreWays::here();
-    if (suits(here, line_time)) return here.of(bytes);
+    if (suits(here, line_time)) return {&here, 1};
     const auto* other = elsewhere(line_time);
-    if (other == nullptr) return here.of(bytes, line_time / here.line_time());
-    return (apart(*other, line_time) < apart(here, line_time) ? *other : here).of(bytes);
+    if (other == nullptr) return {&here, line_time / here.line_time()};
+    return {apart(*other, line_time) < apart(here, line_time) ? other : &here, 1};
 }
 
 std::string StoreWays::description() const {
@@ -128,7 +128,8 @@ std::string StoreWays::description() const {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         if (of(sizes[i]) == last) continue;
         last = of(sizes[i]);
-        text += ", " + std::string(name(last)) + " from " + std::to_string(sizes[i] >> 10) + " KiB";
+        text += ", " + std::string(name(last)) + " from " +
+                (sizes[i] < 1024 ? std::to_string(sizes[i]) + " B" : std::to_string(sizes[i] >> 10) + " KiB");
     }
     return text;
 }

@@ -71,7 +71,7 @@ std::optional<StoreWayFile> StoreWayFile::here() {
 }
 
 std::string StoreWayFile::text_of(const StoreWays& ways, long round_trip) const {
-    std::string text = "penstock: ways of storing, 2\n" + machine_ + "\nreader " + std::to_string(round_trip) + " ns\n";
+    std::string text = "penstock: ways of storing, 3\n" + machine_ + "\nreader " + std::to_string(round_trip) + " ns\n";
     text += "line " + std::to_string(ways.line_picoseconds_) + " ps\n" + std::string(name(ways.smaller_)) + "\n";
     for (std::size_t i = 0; i < StoreWays::sizes.size(); ++i)
         text += std::to_string(StoreWays::sizes[i]) + " " + std::string(name(ways.choices_[i].other)) + " " +

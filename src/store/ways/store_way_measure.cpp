@@ -19,8 +19,10 @@ namespace {
 /// its own.)
 constexpr int turns = 3;
 /// Of a turn: enough to be sure of 5 %, few enough for some ten milliseconds in all.
-constexpr std::array<int, StoreWays::sizes.size()> rounds{11, 11, 7, 7, 4, 2};
-constexpr std::array<int, StoreWays::sizes.size()> rounds_to_warm_up{3, 3, 3, 3, 2, 2};
+constexpr std::array<int, StoreWays::sizes.size()> rounds{31, 31, 15, 11, 11, 7, 7, 4, 2};
+/// So many in a row are timed together: of short ones the clock would take too large a part.
+constexpr std::array<int, StoreWays::sizes.size()> exchanges{16, 16, 8, 1, 1, 1, 1, 1, 1};
+constexpr std::array<int, StoreWays::sizes.size()> rounds_to_warm_up{3, 3, 3, 3, 3, 3, 3, 2, 2};
 constexpr int lines = 51;
 constexpr double worth_a_change = 0.95;
 
@@ -129,9 +131,8 @@ std::optional<double> measure_round_trip() {
 static double measure_line(Reader& reader, const Blocks& blocks) {
     std::vector<double> times;
     for (int i = 0; i < lines; ++i) {
-        constexpr auto bytes = StoreWays::sizes.front();
-        store_bytes(blocks.there.data(), blocks.source.data(), bytes, StoreWay::plain);
-        reader.take(bytes, StoreWay::plain);
+        store_bytes(blocks.there.data(), blocks.source.data(), ReaderDistance::seen_in, StoreWay::plain);
+        reader.take(ReaderDistance::seen_in, StoreWay::plain);
         if (const auto time = time_of_a_line(blocks.there.data())) times.push_back(*time);
     }
     return times.size() < lines / 2 ? 0 : median(std::move(times));
@@ -156,9 +157,11 @@ StoreWays StoreWays::measure() {
                 const auto candidate = turn % candidates.size();
                 for (int round = -rounds_to_warm_up[i]; round < rounds[i]; ++round) {
                     const auto begin = Clock::ticks();
-                    store_bytes(blocks.there.data(), blocks.source.data(), sizes[i], candidates[candidate]);
-                    reader.take(sizes[i], candidates[candidate]);
-                    read(blocks.back.data(), sizes[i]);
+                    for (int exchange = 0; exchange < exchanges[i]; ++exchange) {
+                        store_bytes(blocks.there.data(), blocks.source.data(), sizes[i], candidates[candidate]);
+                        reader.take(sizes[i], candidates[candidate]);
+                        read(blocks.back.data(), sizes[i]);
+                    }
                     if (round >= 0) times[candidate].push_back(static_cast<double>(Clock::ticks() - begin));
                 }
             }

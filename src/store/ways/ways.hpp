@@ -16,10 +16,16 @@ namespace penstock {
 /// where it had them all. They keep what they hold.
 std::optional<double> time_of_a_line(std::byte* lines) noexcept;
 
-/// How so many bytes travel to a reader from whom a line comes in about so many nanoseconds: as StoreWays::here() says,
-/// or, where that reader was much nearer or farther, as is measured now, once in a process (some ten milliseconds).
-/// Where that did not give the same twice, the times of StoreWays::here() are scaled.
-StoreWay way_for_line_time(std::size_t bytes, double line_time);
+/// Ways, and how many times as far the reader is as when they were measured.
+struct WaysAt {
+    const StoreWays* ways;
+    double farther;
+};
+
+/// For a reader from whom a line comes in about so many nanoseconds: StoreWays::here(), or, where that reader was much
+/// nearer or farther, what is measured now, once in a process (some ten milliseconds). Where that did not give the same
+/// twice, the times of StoreWays::here() are scaled.
+WaysAt ways_for_line_time(double line_time);
 
 /// Stores are measured from the caller's processor to this one: of another core where there is one. None where there is
 /// only one processor.
