@@ -92,10 +92,10 @@ class StoreWays {
 /// the reader has had. Used by one thread at a time.
 class ReaderDistance {
   public:
-    /// How so many bytes travel to `to`, as StoreWays::here() says for this distance. Once in 64 KiB, but at most once a
-    /// millisecond, four lines of 4 KiB or more are taken from the reader; they keep what they hold, whoever uses them
-    /// meanwhile. That costs one or two microseconds; a few tens of milliseconds once in a process, when the reader is
-    /// first seen much nearer or farther than it was. Throws as StoreWays::here().
+    /// How so many bytes travel to `to`, as StoreWays::here() says for this distance. Once in 64 KiB, but at most once
+    /// a millisecond, four lines of 4 KiB or more are taken from the reader; they keep what they hold, whoever uses
+    /// them meanwhile. That costs one or two microseconds; a few tens of milliseconds once in a process, when the
+    /// reader is first seen much nearer or farther than it was. Throws as StoreWays::here().
     StoreWay way(std::byte* to, std::size_t bytes) {
         if (bytes < StoreWays::sizes.front()) return StoreWay::plain;
         stored_ += bytes;
