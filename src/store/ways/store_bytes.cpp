@@ -20,8 +20,7 @@ void copy_by_lines(std::byte* to, const std::byte* from, std::size_t bytes, Stor
     std::memcpy(to + done, from + done, bytes - done);
 }
 
-/// As many lines as a core waits for at once
-constexpr std::size_t ahead = 16 * ways::line;
+constexpr std::size_t ahead = ways::lines_ahead * ways::line;
 
 /// The same, with the lines asked for ahead. The reader has had them last, so each store would wait for its line, and
 /// stores are made one after the other: 1 KiB to another core took 0.6 to 0.8 of the time so, 16 KiB 0.9.

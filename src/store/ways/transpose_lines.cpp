@@ -1,6 +1,9 @@
 // This file is compiled once for each instruction set: foreach_target.h includes it again, and the part behind
 // HWY_ONCE, which picks one of them when the program runs, is read in the last pass only. Of Highway only headers are
 // used.
+#include <algorithm>
+
+#include "penstock/detail/machine/relax.hpp"
 #include "store/ways/ways.hpp"
 
 #if defined(PENSTOCK_HAVE_HIGHWAY)
@@ -98,6 +101,15 @@ struct Of4 {
     }
 };
 
+/// Of the lines that `rows_at_once` rows from `row` on begin with, those `lines_ahead` rows further down; of the first
+/// rows, all that come before.
+HWY_INLINE void fetch_rows(std::byte* to, std::size_t row, std::size_t rows, std::size_t rows_at_once,
+                           std::size_t to_pitch) {
+    const std::size_t first = row == 0 ? 0 : ways::lines_ahead;
+    const std::size_t end = std::min(ways::lines_ahead + rows_at_once, rows - row);
+    for (std::size_t r = first; r < end; ++r) prefetch_write(to + r * to_pitch);
+}
+
 template <class Of, StoreWay way>
 void store(const Transposition& block) noexcept {
     constexpr std::size_t across = ways::line / Of::bytes, rows_at_once = 16 / Of::bytes, width = blocks * 16;
@@ -106,6 +118,7 @@ void store(const Transposition& block) noexcept {
         const std::byte* from = block.from + column * from_pitch;
         std::byte* to = block.to + column * Of::bytes;
         for (std::size_t row = 0; row < block.rows; row += rows_at_once, from += 16, to += rows_at_once * to_pitch) {
+            if constexpr (way != StoreWay::stream) fetch_rows(to, row, block.rows, rows_at_once, to_pitch);
             for (std::size_t part = 0; part < ways::line; part += width)
                 Of::template square<way>(from + part / Of::bytes * from_pitch, from_pitch, to + part, to_pitch);
             if constexpr (way == StoreWay::demote)
