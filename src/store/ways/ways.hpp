@@ -57,8 +57,8 @@ namespace ways {
 
 inline constexpr std::size_t line = 64;  ///< what is assembled; a longer line is only written in two steps
 
-/// So many are asked for ahead of the stores to them. (16 are no better; of rows that lie a power of two apart they push
-/// each other out of the first cache, and a transpose took 1.07 times as long.)
+/// So many are asked for ahead of the stores to them. (16 are no better; of rows that lie a power of two apart they
+/// push each other out of the first cache, and a transpose took 1.07 times as long.)
 inline constexpr std::size_t lines_ahead = 8;
 
 /// Bytes up to the next line.
