@@ -38,7 +38,8 @@ std::optional<StoreWay> store_way_of(std::string_view name) noexcept;
 class StoreWays {
   public:
     /// Blocks of so many bytes and more (up to the next entry) go the way that was found best for them; smaller ones go
-    /// plain. `./bench paper rsp-stores` shows all ways.
+    /// plain. None of less than 4 KiB go past the caches: how far the reader is, is not seen there, and where it is
+    /// near they take several times as long. `./bench paper rsp-stores` shows all ways.
     static constexpr std::array<std::size_t, 9> sizes{64,        512,        2u << 10, 4u << 10, 16u << 10,
                                                       64u << 10, 256u << 10, 1u << 20, 4u << 20};
 
@@ -62,6 +63,8 @@ class StoreWays {
         while (i + 1 < sizes.size() && bytes >= sizes[i + 1]) ++i;
         return choices_[i].of(farther);
     }
+    /// The same, but plain for sizes for which `other` says something else.
+    StoreWays where_agreed(const StoreWays& other) const noexcept;
     /// Nanoseconds in which the writer got a line that that reader had; 0 where nothing was measured, and the distance
     /// does not matter.
     double line_time() const noexcept { return line_picoseconds_ / 1000.0; }
@@ -93,9 +96,9 @@ class StoreWays {
 class ReaderDistance {
   public:
     /// How so many bytes travel to `to`, as StoreWays::here() says for this distance. Once in 64 KiB, but at most once
-    /// a millisecond, four lines of 4 KiB or more are taken from the reader; they keep what they hold, whoever uses
-    /// them meanwhile. That costs one or two microseconds; a few tens of milliseconds once in a process, when the
-    /// reader is first seen much nearer or farther than it was. Throws as StoreWays::here().
+    /// a millisecond, a store of 4 KiB or more takes four of its lines from the reader; they keep what they hold,
+    /// whoever uses them meanwhile. That costs one or two microseconds; a few tens of milliseconds once in a process,
+    /// when the reader is first seen much nearer or farther than it was. Throws as StoreWays::here().
     StoreWay way(std::byte* to, std::size_t bytes) {
         if (bytes < StoreWays::sizes.front()) return StoreWay::plain;
         stored_ += bytes;
@@ -107,15 +110,15 @@ class ReaderDistance {
     static constexpr std::size_t seen_in = 4096;
 
   private:
-    static constexpr std::size_t between_looks = std::size_t{64} << 10;  ///< at the clock
+    static constexpr std::size_t between_looks = std::size_t{64} << 10;  ///< bytes, between two looks at the clock
 
     void look(std::byte* to, std::size_t bytes);
 
-    double farther_ = 1;        ///< times as far as when StoreWays::here() was measured
-    std::uint64_t looked_ = 0;  ///< when, in ticks
-    std::size_t stored_ = 0;    ///< since the last look at the clock
-    const StoreWays* ways_{};   ///< for this distance,
-    double times_ = 1;          ///< or, when that could not be measured, for this part of it
+    double farther_ = 1;                  ///< times as far as when StoreWays::here() was measured
+    std::uint64_t looked_ = 0;            ///< when, in ticks
+    std::size_t stored_ = between_looks;  ///< since the last look at the clock
+    const StoreWays* ways_{};             ///< in force; null: not asked for yet
+    double times_ = 1;                    ///< as far as when these were measured
 };
 
 /// Copies `bytes` to memory that another core will read. When it returns, a release store of this thread publishes

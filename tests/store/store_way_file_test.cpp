@@ -87,6 +87,21 @@ TEST_F(StoreWayFileTest, the_way_depends_on_how_far_the_reader_is) {
     }
 }
 
+TEST_F(StoreWayFileTest, where_two_measurements_differ_blocks_go_plain) {
+    ASSERT_TRUE(file().save(StoreWays(StoreWay::plain), 100));
+    const auto both = with(text(), "\n512 plain 4294967295", "\n512 demote 900");
+    write(both);
+    const auto one = file().load(100);
+    write(with(both, "4194304 plain 4294967295", "4194304 stream 950"));
+    const auto other = file().load(100);
+    ASSERT_TRUE(one && other);
+    EXPECT_EQ(other->of(4 << 20), StoreWay::stream);
+    EXPECT_EQ(other->where_agreed(*one).of(4 << 20), StoreWay::plain);
+    EXPECT_EQ(other->where_agreed(*one).of(4 << 20, 1000), StoreWay::plain) << "however far the reader is";
+    EXPECT_EQ(one->where_agreed(*other), *one);
+    EXPECT_EQ(other->where_agreed(*other), *other);
+}
+
 TEST_F(StoreWayFileTest, another_machines_file_is_not_taken) {
     ASSERT_TRUE(file().save(StoreWays(StoreWay::stream), 100));
     EXPECT_FALSE((StoreWayFile{file().path(), "another processor"}.load(100)));
@@ -194,7 +209,8 @@ class FreshProcess : public StoreWayFileTest {
     static bool follows_a_reader() {
         std::vector<std::byte> block(8192, std::byte{7});
         penstock::ReaderDistance nobody;
-        if (nobody.way(block.data(), 4095) != StoreWay::plain) return false;
+        if (nobody.way(block.data(), 63) != StoreWay::plain || nobody.way(block.data(), 64) != StoreWay::stream)
+            return false;
         std::atomic<bool> stop{false};
         std::thread reader([&] {
             static_cast<void>(penstock::pin_this_thread(*penstock::reader_processor()));
@@ -203,9 +219,10 @@ class FreshProcess : public StoreWayFileTest {
                 for (std::size_t i = 0; i < block.size(); i += 64) static_cast<void>(bytes[i]);
         });
         bool followed = false;
-        penstock::ReaderDistance distance;  // goes up in steps, one a look, one look a millisecond
+        penstock::ReaderDistance distance;  // goes up in steps, one a look: in 64 KiB, and in a millisecond
         for (int look = 0; look < 2'000 && !followed; ++look) {
-            followed = distance.way(block.data(), 4096) == StoreWay::stream;
+            for (int store = 0; store < 16; ++store)
+                followed = distance.way(block.data(), 4096) == StoreWay::stream || followed;
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
         stop = true;
@@ -254,8 +271,10 @@ TEST_F(FreshProcess, goes_by_how_far_its_reader_is_and_leaves_memory_as_it_is) {
                     kept.save(StoreWays(StoreWay::plain), reader());
                     std::ostringstream saved;
                     saved << std::ifstream(kept.path()).rdbuf();
-                    std::ofstream(kept.path(), std::ios::trunc) << with(with(saved.str(), "line 0 ps", "line 1 ps"),
-                                                                        "4096 plain 4294967295", "4096 stream 2000");
+                    std::string text = with(saved.str(), "line 0 ps", "line 1 ps");
+                    text = with(text, "\n64 plain 4294967295", "\n64 stream 0");
+                    text = with(text, "4096 plain 4294967295", "4096 stream 2000");
+                    std::ofstream(kept.path(), std::ios::trunc) << text;
                     _exit(StoreWays::here().line_time() > 0 && follows_a_reader() ? 0 : 1);
                 }
                 int status = 1;

@@ -137,7 +137,7 @@ void store_into(const nb::object& part, nb::object value, std::optional<StoreWay
     if (own && is_memory()) value = numpy("array")(value);
     const auto bytes = nb::cast<std::size_t>(part.attr("nbytes"));
     const auto assign = [&] { part[nb::ellipsis()] = value; };
-    if (!way && bytes < StoreWays::sizes.front()) return assign();
+    if (!way && bytes < ReaderDistance::seen_in) return assign();
     Strided target(part);
     if (!target.rows_contiguous() || (target.row_bytes() < line_bytes && bytes != target.row_bytes())) {
         // Narrow blocks of an array that lies packed are one long row.

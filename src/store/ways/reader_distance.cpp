@@ -57,10 +57,11 @@ std::optional<double> time_of_a_line(std::byte* lines) noexcept {
 }
 
 void ReaderDistance::look(std::byte* to, std::size_t bytes) {
-    stored_ = 0;
     const StoreWays& here = StoreWays::here();
     if (ways_ == nullptr) ways_ = &here;
-    if (here.line_time() == 0 || bytes < seen_in) return;
+    if (bytes < seen_in) return;
+    stored_ = 0;
+    if (here.line_time() == 0) return;
     const auto now = Clock::ticks();
     if (Clock::nanoseconds(now - looked_) <= shortest_between_looks) return;
     looked_ = now;

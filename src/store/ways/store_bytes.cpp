@@ -23,10 +23,12 @@ void copy_by_lines(std::byte* to, const std::byte* from, std::size_t bytes, Stor
 constexpr std::size_t ahead = ways::lines_ahead * ways::line;
 
 /// The same, with the lines asked for ahead. The reader has had them last, so each store would wait for its line, and
-/// stores are made one after the other: 1 KiB to another core took 0.6 to 0.8 of the time so, 16 KiB 0.9.
+/// stores are made one after the other: 64 B to another core took 0.8 to 0.9 of the time so, 1 KiB 0.75 to 0.8, 16 KiB
+/// 0.9 (`./bench push`).
 template <class StoreLine>
 void copy_by_fetched_lines(std::byte* to, const std::byte* from, std::size_t bytes, StoreLine&& store_line) noexcept {
-    for (std::size_t at = 0; at < std::min(bytes, ahead); at += ways::line) prefetch_write(to + at);
+    const std::size_t first = std::min(bytes, ways::to_line(to) + ahead);
+    for (std::size_t at = 0; at < first; at += ways::to_line(to + at + 1) + 1) prefetch_write(to + at);
     const std::byte* const end = to + bytes;
     copy_by_lines(to, from, bytes, [&](std::byte* target, const std::byte* source) {
         if (static_cast<std::size_t>(end - target) > ahead) prefetch_write(target + ahead);

@@ -44,10 +44,11 @@ const StoreWays& know(const StoreWays& ways) {
     return *known;
 }
 
-/// A busy moment must not last: what is kept is what was found twice, but for one size, where two ways may be equal.
+/// A busy moment must not last: what is kept is what was found twice, but for two sizes, where two ways may be equal:
+/// these go plain.
 bool agree(const StoreWays& a, const StoreWays& b) {
     const auto differ = [&](std::size_t bytes) { return a.of(bytes) != b.of(bytes); };
-    return std::ranges::count_if(StoreWays::sizes, differ) <= 1;
+    return std::ranges::count_if(StoreWays::sizes, differ) <= 2;
 }
 
 /// From the user's file, or measured and written there.
@@ -61,8 +62,9 @@ StoreWays remembered(bool again) {
     for (int attempts = 3; attempts > 0; --attempts) {
         const auto again = StoreWays::measure();
         if (agree(found, again)) {
-            file->save(again, *round_trip);
-            return again;
+            const auto agreed = again.where_agreed(found);
+            file->save(agreed, *round_trip);
+            return agreed;
         }
         found = again;  // the processors may have moved between the two
     }
@@ -110,7 +112,7 @@ static const StoreWays* elsewhere(double line_time) {
     // Another rank may be measuring, too, or the processors have moved back.
     const auto found = StoreWays::measure(), again = StoreWays::measure();
     if (!suits(found, line_time) || !suits(again, line_time) || !agree(found, again)) return nullptr;
-    published_elsewhere.store(&known_elsewhere.emplace(again), std::memory_order_release);
+    published_elsewhere.store(&known_elsewhere.emplace(again.where_agreed(found)), std::memory_order_release);
     return &*known_elsewhere;
 }
 
@@ -120,6 +122,13 @@ WaysAt ways_for_line_time(double line_time) {
     const auto* other = elsewhere(line_time);
     if (other == nullptr) return {&here, line_time / here.line_time()};
     return {apart(*other, line_time) < apart(here, line_time) ? other : &here, 1};
+}
+
+StoreWays StoreWays::where_agreed(const StoreWays& other) const noexcept {
+    StoreWays agreed = *this;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+        if (of(sizes[i]) != other.of(sizes[i])) agreed.choices_[i].from = never;
+    return agreed;
 }
 
 std::string StoreWays::description() const {

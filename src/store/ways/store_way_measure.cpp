@@ -152,9 +152,11 @@ StoreWays StoreWays::measure() {
         Blocks blocks;
         Reader reader(&blocks, *processor);
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            std::vector<std::vector<double>> times(candidates.size());
-            for (std::size_t turn = 0; turn < turns * candidates.size(); ++turn) {
-                const auto candidate = turn % candidates.size();
+            const bool all = sizes[i] >= ReaderDistance::seen_in || candidates.back() != StoreWay::stream;
+            const std::size_t count = all ? candidates.size() : candidates.size() - 1;
+            std::vector<std::vector<double>> times(count);
+            for (std::size_t turn = 0; turn < turns * count; ++turn) {
+                const auto candidate = turn % count;
                 for (int round = -rounds_to_warm_up[i]; round < rounds[i]; ++round) {
                     const auto begin = Clock::ticks();
                     for (int exchange = 0; exchange < exchanges[i]; ++exchange) {
@@ -166,7 +168,7 @@ StoreWays StoreWays::measure() {
                 }
             }
             double best = std::numeric_limits<double>::max();
-            for (std::size_t candidate = 1; candidate < candidates.size(); ++candidate)
+            for (std::size_t candidate = 1; candidate < count; ++candidate)
                 if (const double time = median(times[candidate]); time < best) {
                     best = time;
                     const double from = time / (median(times[0]) * worth_a_change) * 1000;

@@ -89,7 +89,7 @@ class RunCore {
 
     // ---- what stations say ----
     void station_ended(Station& station) noexcept;
-    /// Any thread: of one on another node its report tells, while others have its turn here.
+    /// On any thread: a node's report comes in while another thread may have the station's turn here.
     void failed(const Station& station, std::uint64_t firing, std::exception_ptr cause, Loss loss = {});
     void leave_loop(Loop& loop, std::int64_t tokens);
 
