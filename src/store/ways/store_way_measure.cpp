@@ -152,8 +152,9 @@ StoreWays StoreWays::measure() {
         Blocks blocks;
         Reader reader(&blocks, *processor);
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            const bool all = sizes[i] >= ReaderDistance::seen_in || candidates.back() != StoreWay::stream;
-            const std::size_t count = all ? candidates.size() : candidates.size() - 1;
+            // Past the caches stands last.
+            const std::size_t count = candidates.size() - (sizes[i] < ReaderDistance::seen_in ? 1 : 0);
+            if (count == 1) continue;
             std::vector<std::vector<double>> times(count);
             for (std::size_t turn = 0; turn < turns * count; ++turn) {
                 const auto candidate = turn % count;
