@@ -17,8 +17,13 @@ enum class Barrier { everywhere, taker_only };
 /// they can. Of the runner at the task behind the one that it is about to run
 enum class Looks { none, announced, unannounced };
 
-template <int takers, int tasks, Barrier kind = Barrier::everywhere, bool withdraws = false, Looks looks = Looks::none>
-struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withdraws, looks>, takers + 1> {
+/// When the runner makes its second claim: behind the first, or before it runs the last task of it, to look at the first
+/// task of the second.
+enum class Second { behind, before_the_last };
+
+template <int takers, int tasks, Barrier kind = Barrier::everywhere, bool withdraws = false, Looks looks = Looks::none,
+          Second second = Second::behind>
+struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withdraws, looks, second>, takers + 1> {
     struct Place {
         int runs[tasks + 1] = {};
         Word ran[tasks + 2];
@@ -31,7 +36,8 @@ struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withd
 
     void thread(unsigned index) {
         if (index < takers) take(index);
-        else run();
+        else if (second == Second::behind) run();
+        else run_on();
     }
 
     static void fence() { rl::atomic_thread_fence(rl::mo_seq_cst, {"fence", __FILE__, __LINE__}); }
@@ -109,11 +115,72 @@ struct OpenClaimModel : rl::test_suite<OpenClaimModel<takers, tasks, kind, withd
             claim.close();
             may_fall();
         }
-        // A thread that runs no more has passed the fence of its context switch.
+        outlive_takers();
+    }
+
+    /// A thread that runs no more has passed the fence of its context switch.
+    void outlive_takers() {
         while (finished.load(std::memory_order_relaxed) != takers) {
             may_fall();
             model::idle();
         }
+    }
+
+    void run_on() {
+        const auto pause = [this] {
+            may_fall();
+            model::idle();
+        };
+        claim.open(places[0], 1, tasks + 1);
+        may_fall();
+        std::uint64_t end = tasks + 1;
+        bool first_place = true;
+        for (std::uint64_t number = 1;;) {
+            Place& place = places[first_place ? 0 : 1];
+            const bool opens = first_place && number + 1 == end;
+            if (opens) {
+                claim.close();
+                may_fall();
+                claim.open(places[1], 1, tasks + 1);
+                may_fall();
+                model::require(places[1].ran[1].load(std::memory_order_relaxed) == 0, "what is looked at has not run");
+                may_fall();
+                claim.announce_again(0);
+                may_fall();
+            }
+            run_one(place, number);
+            if (withdraws && opens) {  // it waits
+                const auto rest = claim.withdraw(pause);
+                for (auto n = rest.first; n < rest.end; ++n) run_one(*rest.where, n);
+            }
+            may_fall();
+            if (!opens && number + 1 == end) break;
+            number = opens ? 1 : number + 1;
+            if (opens) first_place = false, end = tasks + 1;
+            claim.announce(number);
+            may_fall();
+            const bool unchanged = claim.unchanged();
+            may_fall();
+            if (unchanged) continue;
+            const auto settled = claim.settle(pause);
+            if (number < settled) {
+                end = settled;
+                continue;
+            }
+            // The rest is others'. Of the first place it may be all but the task that runs last of it.
+            if (!first_place) break;
+            first_place = false;
+            number = 1;
+            end = tasks + 1;
+            claim.close();
+            may_fall();
+            claim.open(places[1], 1, end);
+            may_fall();
+        }
+        may_fall();
+        claim.close();
+        may_fall();
+        outlive_takers();
     }
 
     void take(unsigned taker) {
@@ -155,6 +222,16 @@ TEST(OpenClaimModel, what_the_runner_looks_at_ahead_of_time_nobody_has_run) {
                                                                                             60'000);
     model::expect_holds<OpenClaimModel<2, 4, Barrier::everywhere, false, Looks::announced>>(Search::random_schedules,
                                                                                             60'000);
+}
+TEST(OpenClaimModel, the_next_claim_may_be_opened_before_the_last_task_of_this_one_runs) {
+    constexpr auto early = Second::before_the_last;
+    model::expect_holds<OpenClaimModel<1, 2, Barrier::everywhere, false, Looks::none, early>>(Search::few_switches, 2);
+    model::expect_holds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::none, early>>(Search::random_schedules,
+                                                                                              60'000);
+    model::expect_holds<OpenClaimModel<2, 3, Barrier::everywhere, false, Looks::none, early>>(Search::random_schedules,
+                                                                                              60'000);
+    model::expect_holds<OpenClaimModel<2, 3, Barrier::everywhere, true, Looks::none, early>>(Search::random_schedules,
+                                                                                             60'000);
 }
 TEST(OpenClaimModel, a_look_without_an_announcement_is_found) {
     model::expect_finds<OpenClaimModel<1, 3, Barrier::everywhere, false, Looks::unannounced>>(

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "penstock/penstock.hpp"
+#include "tests/fetched_ahead.hpp"
 #include "tests/task/isolation_support.hpp"
 
 namespace {
@@ -31,6 +32,7 @@ struct Siblings {
     std::vector<std::atomic<int>> ended;
     std::atomic<int> refused{0};
     Gate issued;
+    std::vector<int> words = std::vector<int>(256);  ///< that each task reads: something to be fetched ahead
 
     void run(std::size_t i, const Handle* awaited) {
         issued.wait();
@@ -42,8 +44,9 @@ struct Siblings {
         ended[i].fetch_add(1);
     }
     /// Issues task i, which waits for `awaited`, a handle that is set before `issued` opens.
-    void issue(Machine& machine, std::size_t i, const Handle* awaited) {
-        handles[i] = machine.call(boxed([this, i, awaited] { run(i, awaited); }));
+    void issue(Machine& machine, std::size_t i, const Handle* awaited, Priority priority = Priority::normal) {
+        handles[i] = machine.with({.priority = priority})
+                         .call(boxed([this, i, awaited](std::span<const int>) { run(i, awaited); }), in(words));
     }
     void expect_all_ended_once() const {
         for (const auto& count : ended) EXPECT_EQ(count.load(), 1);
@@ -58,15 +61,23 @@ struct Siblings {
     }
 };
 
-/// Runs `body(machine, how)` for 1 to 4 targets and each way in which the initiator waits.
+MachineOptions with_targets_that_fetch(int targets, Prefetch prefetch) {
+    auto options = with_targets(targets);
+    options.prefetch = prefetch;
+    return options;
+}
+
+/// Runs `body(machine, how)` for 1 to 4 targets, which claim on during the last task of a claim or not, and each way in
+/// which the initiator waits.
 template <class Body>
 void for_each_machine(Body&& body) {
-    for (int targets = 1; targets <= 4; ++targets)
-        for (const auto how : {Initiators::help, Initiators::wait, Initiators::poll}) {
-            Machine machine(with_targets(targets));
-            body(machine, how);
-            machine.finish();
-        }
+    for (const auto prefetch : {Prefetch::never, Prefetch::always})
+        for (int targets = 1; targets <= 4; ++targets)
+            for (const auto how : {Initiators::help, Initiators::wait, Initiators::poll}) {
+                Machine machine(with_targets_that_fetch(targets, prefetch));
+                body(machine, how);
+                machine.finish();
+            }
 }
 
 TEST(Claims, a_task_may_wait_for_a_sibling_behind_it) {
@@ -186,20 +197,14 @@ TEST(Claims, what_lies_behind_a_task_that_is_held_up_is_run_by_others) {
 TEST(Claims, tasks_that_wait_at_random_for_later_ones_all_end) {
     std::mt19937 random(15);
     for (int round = 0; round < scaled(40, 6); ++round) {
-        Machine machine(with_targets(1 + round % 4));
+        Machine machine(with_targets_that_fetch(1 + round % 4, round % 8 < 4 ? Prefetch::always : Prefetch::measured));
         constexpr std::size_t size = 120;
         const auto issue = [&](Siblings& all, std::uint32_t seed) {
             std::mt19937 own(seed);
             for (std::size_t i = 0; i < size; ++i) {
                 const auto later = i + 1 + own() % 40;
                 const Handle* const awaited = own() % 3 == 0 && later < size ? &all.handles[later] : nullptr;
-                if (own() % 8 == 0) {
-                    all.handles[i] = machine.with({.priority = Priority::high}).call(boxed([&all, i, awaited] {
-                        all.run(i, awaited);
-                    }));
-                } else {
-                    all.issue(machine, i, awaited);
-                }
+                all.issue(machine, i, awaited, own() % 8 == 0 ? Priority::high : Priority::normal);
             }
             all.issued.open();
             if (own() % 2 == 0) machine.barrier();
@@ -442,6 +447,25 @@ TEST(Claims, arguments_that_are_fetched_ahead_are_not_let_go_meanwhile) {
     }
     munmap(first, bytes);
     close(file);
+}
+
+/// Of 64 tasks, in claims of 16, 16, 16 and 8, then of 4 and 2, then of one.
+TEST(Claims, fetch_the_first_task_of_the_next_one_ahead_too) {
+    Machine machine(with_targets_that_fetch(1, Prefetch::always));
+    const std::vector<int> words(256);
+    Gate gate, begun;
+    const auto fetched = tests::fetched_ahead(machine, [&] {
+        machine.call(boxed([&] {
+            begun.open();
+            gate.wait();
+        }));
+        begun.wait();
+        std::vector<Handle> handles;
+        for (int i = 0; i < 64; ++i) handles.push_back(machine.call([](std::span<const int>) {}, in(words)));
+        gate.open();
+        for (const auto& handle : handles) handle.wait();
+    });
+    EXPECT_EQ(fetched, 60u);
 }
 
 TEST(Claims, circle_over_a_dependent_task_for_a_target_that_waits_is_told) {

@@ -95,6 +95,16 @@ TEST(Prefetcher, keeps_to_the_way_in_which_tasks_take_the_least_time) {
     }
 }
 
+TEST(Prefetcher, soon_leaves_a_way_that_takes_more_than_twice_as_long) {
+    for (const auto slow : {Way::not_at_all, Way::into_first_cache, Way::into_second_cache}) {
+        Tasks tasks;
+        Times times{100, 90, 90};
+        times[static_cast<std::size_t>(slow)] = 250;
+        tasks.run(trial, times);
+        EXPECT_EQ(tasks.take(slow), static_cast<int>(2 * (Prefetcher::window + 1)));
+    }
+}
+
 TEST(Prefetcher, fetches_nothing_where_that_gains_less_than_a_thirtieth) {
     Tasks tasks;
     tasks.run(trial, {100, 98, 97});
@@ -107,9 +117,9 @@ TEST(Prefetcher, asks_again_and_changes_its_mind) {
     Tasks tasks;
     const int round = trial + static_cast<int>(Prefetcher::least_held);
     tasks.run(round, {100, 110, 120});
-    tasks.run(trial, {100, 110, 50});
+    tasks.run(trial, {100, 110, 60});
     tasks.ran = {};
-    tasks.run(Prefetcher::least_held, {100, 110, 50});
+    tasks.run(Prefetcher::least_held, {100, 110, 60});
     EXPECT_EQ(tasks.take(Way::into_second_cache), static_cast<int>(Prefetcher::least_held));
     tasks.run(trial, {100, 70, 120});
     tasks.ran = {};

@@ -14,6 +14,8 @@ template <std::size_t count>
 class BestWay {
   public:
     static constexpr std::uint32_t samples = 5;  ///< windows of each way before a decision
+    /// Of a way that takes more than twice as long as another in all of so many, no more are asked for.
+    static constexpr std::uint32_t least_samples = 2;
 
     /// Which way the next window runs; when add() has decided, the best.
     std::size_t way() const noexcept { return way_; }
@@ -25,6 +27,7 @@ class BestWay {
     /// A window took `ticks`. True when that decides.
     bool add(std::uint64_t ticks) noexcept {
         times_[way_][taken_[way_]++] = ticks;
+        drop_slow_ways();
         way_ = static_cast<std::size_t>(std::min_element(taken_.begin(), taken_.end()) - taken_.begin());
         if (taken_[way_] != samples) return false;
         for (auto& times : times_) std::nth_element(times.begin(), times.begin() + samples / 2, times.end());
@@ -38,6 +41,20 @@ class BestWay {
     }
 
   private:
+    void drop_slow_ways() noexcept {
+        std::array<std::uint64_t, count> least;
+        for (std::size_t way = 0; way < count; ++way) {
+            if (taken_[way] < least_samples) return;
+            least[way] = *std::min_element(times_[way].begin(), times_[way].begin() + taken_[way]);
+        }
+        const auto fastest = *std::ranges::min_element(least);
+        for (std::size_t way = 0; way < count; ++way) {
+            if (least[way] / 2 <= fastest) continue;
+            std::fill(times_[way].begin() + taken_[way], times_[way].end(), least[way]);
+            taken_[way] = samples;
+        }
+    }
+
     std::size_t way_ = 0;
     std::array<std::uint32_t, count> taken_{};  ///< windows of each way
     std::array<std::array<std::uint64_t, samples>, count> times_{};

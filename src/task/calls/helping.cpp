@@ -37,9 +37,10 @@ bool any_ring(Initiator& mine, JobsOf whose, Visit&& visit) {
 bool help_with_jobs(Machine& machine, JobsOf whose) {
     Initiator* const mine = helper_of(machine);
     return mine != nullptr && any_ring(*mine, whose, [&](Ring& ring) {
-               const auto claim = ring.pending().claim(most_claimed, mine->core().workers());
+               const ClaimSize size{.most = most_claimed, .share = mine->core().workers()};
+               const auto claim = size.claim(ring);
                if (claim.count == 0) return false;
-               mine->runner().run_claimed(ring, claim, mine->counters().helped);
+               mine->runner().run_claimed(ring, claim, mine->counters().helped, size);
                return true;
            });
 }

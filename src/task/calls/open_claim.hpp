@@ -36,7 +36,7 @@ class alignas(128) OpenClaim {
     /// It has claimed the tasks from `first` on, up to before `end`, and begins the first.
     void open(Where& where, std::uint64_t first, std::uint64_t end) noexcept {
         where_.store(&where, std::memory_order_relaxed);
-        begun_.store(first, std::memory_order_relaxed);
+        begun_.store(first, std::memory_order_release);
         known_end_ = end;
         end_.store(end, std::memory_order_release);
     }

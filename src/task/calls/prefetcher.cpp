@@ -14,7 +14,7 @@ namespace {
 bool worth_a_look(const ArgumentBlock& block) noexcept {
     const auto bytes = block.bytes();
     if (bytes < Prefetcher::least_bytes) return false;
-    if (block.rows == 1) return bytes <= Prefetcher::longest_piece && (!block.staged || bytes < long_copy::least_bytes);
+    if (block.rows == 1) return bytes <= Prefetcher::most_bytes && (!block.staged || bytes < long_copy::least_bytes);
     return block.rows >= Prefetcher::least_rows && block.row_bytes <= Prefetcher::longest_row;
 }
 

@@ -25,18 +25,18 @@ class Prefetcher {
     static constexpr std::size_t ways = 3;
     using Clock = std::uint64_t (*)();
 
-    static constexpr std::uint32_t window = 16;           ///< tasks timed together
-    static constexpr std::uint32_t short_window = 4;      ///< the same of long ones, whose times vary less
-    static constexpr std::size_t long_bytes = 16'384;     ///< of a long one, in the argument that is largest
-    static constexpr std::uint32_t least_held = 2560;     ///< tasks that a decision lasts
-    static constexpr std::uint32_t most_held = 40'960;    ///< the same where it has been made again and again
-    static constexpr std::uint32_t unseen = 256;          ///< tasks not looked at where nothing is fetched
-    static constexpr std::size_t most_bytes = 64 * 1024;  ///< fetched ahead for one task
-    static constexpr std::size_t most_staged = 1024;      ///< of a block in one piece that will be copied
-    static constexpr std::size_t least_bytes = 512;       ///< smaller arguments are not worth a look
-    static constexpr std::size_t least_rows = 4;          ///< nor are those in fewer pieces
-    static constexpr std::size_t longest_row = 4096;      ///< nor are those in longer pieces
-    static constexpr std::size_t longest_piece = 16'384;  ///< nor are longer ones in one piece
+    static constexpr std::uint32_t window = 16;         ///< tasks timed together
+    static constexpr std::uint32_t short_window = 4;    ///< the same of long ones, whose times vary less
+    static constexpr std::size_t long_bytes = 16'384;   ///< of a long one, in the argument that is largest
+    static constexpr std::uint32_t least_held = 2560;   ///< tasks that a decision lasts
+    static constexpr std::uint32_t most_held = 40'960;  ///< the same where it has been made again and again
+    static constexpr std::uint32_t unseen = 256;        ///< tasks not looked at where nothing is fetched
+    static constexpr std::size_t most_bytes =
+        64 * 1024;                                    ///< fetched ahead for one task; longer pieces are not worth it
+    static constexpr std::size_t most_staged = 1024;  ///< of a block in one piece that will be copied
+    static constexpr std::size_t least_bytes = 512;   ///< smaller arguments are not worth a look
+    static constexpr std::size_t least_rows = 4;      ///< nor are those in fewer pieces
+    static constexpr std::size_t longest_row = 4096;  ///< nor are those in longer pieces
 
     /// `clock`: what windows are timed by.
     explicit Prefetcher(

@@ -145,27 +145,62 @@ std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
     return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);
 }
 
-/// Asks for the arguments of tasks of a claim.
+/// Asks for the arguments of tasks of a claim, and, during its last task, claims on and asks for those of the first task
+/// of the next one: else one task of each claim would find nothing near.
 class Runner::ClaimAhead final : public FetchAhead {
   public:
-    ClaimAhead(Runner& runner, Ring& ring, OpenClaim<Ring>* open, std::uint64_t first, std::uint64_t last) noexcept
-        : end(last), runner_(runner), ring_(ring), open_(open), fetched_(first) {}
+    ClaimAhead(Runner& runner, Ring& ring, OpenClaim<Ring>* open, Claim claim, const ClaimSize& size) noexcept
+        : runner_(runner), ring_(ring), open_(open), size_(size), fetched_(claim.first) {
+        begin(claim);
+    }
+    /// The claim whose tasks run from here on.
+    void begin(Claim claim) noexcept {
+        end = claim.first + claim.count;
+        next = {};
+    }
     void look_behind(std::uint64_t number) noexcept {
         number_ = number;
         runner_.fetch_behind(ring_.pending().record(number).payload, *this);
     }
-    void fetch_ahead() noexcept override { end = runner_.look_ahead(ring_, *open_, number_, fetched_, end); }
+    void fetch_ahead() noexcept override {
+        if (number_ + 1 < end) end = runner_.look_ahead(ring_, *open_, number_, fetched_, end);
+        else if (next.count == 0 && size_.goes_on && claims_ < most_claims && runner_.may_claim_on(ring_)) claim_on();
+    }
 
     std::uint64_t end;  ///< of the claim, which others may shorten
+    Claim next;         ///< the one behind it, open in its place; empty: none
 
   private:
+    static constexpr int most_claims = 4;  ///< before the thread looks at whatever else it serves
+
+    /// Of the claim that ends nothing is left that others could take.
+    void claim_on() noexcept {
+        next = size_.claim(ring_);
+        if (next.count == 0) return;
+        ++claims_;
+        ring_.pending().fetch(next);
+        open_->close();
+        open_->open(ring_, next.first, next.first + next.count);
+        runner_.prefetch(ring_, next.first);
+        fetched_ = next.first;
+        open_->announce_again(next.first - 1);
+    }
+
     Runner& runner_;
     Ring& ring_;
     OpenClaim<Ring>* open_;
+    const ClaimSize& size_;
     std::uint64_t number_ = 0, fetched_;
+    int claims_ = 1;
 };
 
-void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, trace::Counter& ran) noexcept {
+/// More waits than the others will ask for soon, nothing else waits for this thread, and no task waits for this one.
+bool Runner::may_claim_on(Ring& ring) const noexcept {
+    return depth_ == 1 && !ring.urgent && ring.pending().unclaimed() > core_.workers() &&
+           (target_ < 0 || !core_.target(target_).has_mail());
+}
+
+void Runner::run_claimed(Ring& ring, Claim claim, trace::Counter& ran, const ClaimSize& size) noexcept {
     auto& pending = ring.pending();
     OpenClaim<Ring>* open = nullptr;
     bool looks = false;
@@ -177,7 +212,7 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, trac
         looks = looks_ahead_ && open != nullptr && !prefetcher_.passes_over(first, claim.count - 1);
     }
     std::uint64_t number = claim.first;
-    ClaimAhead ahead(*this, ring, open, number, claim.first + claim.count);
+    ClaimAhead ahead(*this, ring, open, claim, size);
     {
         Inside inside(*this, &ring, number);
         for (;;) {
@@ -189,33 +224,48 @@ void Runner::run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, trac
             if (notice != 0) [[unlikely]]
                 notify(ring, notice);
             penstock::wake_at(ring.owner_bell());
-            if (++number == ahead.end) break;
-            if (core_.board().urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]]
+            const bool goes_on = ++number == ahead.end;
+            if (goes_on && ahead.next.count == 0) break;
+            if (core_.board().urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]] {
+                give_back(open->withdraw(std::this_thread::yield));
                 break;
-            open->announce(number);
-            if (!open->unchanged()) [[unlikely]] {
-                ahead.end = open->settle(std::this_thread::yield);
-                if (number >= ahead.end) break;
             }
+            const auto coming = goes_on ? ahead.next.first : number;
+            auto end = goes_on ? coming + ahead.next.count : ahead.end;
+            open->announce(coming);
+            if (!open->unchanged()) [[unlikely]] {
+                end = open->settle(std::this_thread::yield);
+                if (coming >= end) break;
+            }
+            if (goes_on) {  // one of this ring is outstanding still: nobody's barrier ends here
+                end_claim(ring, claim.first, number, ran);
+                claim = ahead.next;
+                ahead.begin(claim);
+                number = coming;
+            }
+            ahead.end = end;
             inside.task.number = number;
         }
     }
-    if (number != ahead.end) [[unlikely]]
-        give_back(open->withdraw(std::this_thread::yield));
-    claim.count = static_cast<std::uint32_t>(number - claim.first);
     if (open != nullptr) close_claim();
+    end_claim(ring, claim.first, number, ran);
+}
+
+/// The tasks from `first` on, up to before `end`, have run: counted, once for all of them.
+void Runner::end_claim(Ring& ring, std::uint64_t first, std::uint64_t end, trace::Counter& ran) noexcept {
     if (ring.cancels()) [[unlikely]]
-        ring.forget_cancellations(claim.first - 1, number - 1);  // asked for too late
-    ran.add(claim.count);
-    counters_.tasks.add_release(claim.count);
-    pending.complete_claim(claim, claimant_in(ring));
+        ring.forget_cancellations(first - 1, end - 1);  // asked for too late
+    const auto count = static_cast<std::uint32_t>(end - first);
+    ran.add(count);
+    counters_.tasks.add_release(count);
+    ring.pending().complete_claim({first, count}, claimant_in(ring));
     penstock::wake_at(ring.owner_bell());
 }
 
 // ---- what is claimed and has not begun ----
 
 /// Where there is no room for one more that others can take from, only its first task is kept.
-OpenClaim<Ring>* Runner::open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept {
+OpenClaim<Ring>* Runner::open_claim(Ring& ring, Claim& claim) noexcept {
     const auto level = open_claims_.load(std::memory_order_relaxed);
     if (level == most_open_claims) [[unlikely]] {
         ring.pending().give_back(claim.first + 1, claim.first + claim.count);
@@ -237,7 +287,7 @@ std::uint64_t Runner::look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_
             end = open.settle(std::this_thread::yield);
             if (fetched + 1 >= end) break;
         }
-        prefetch(ring.pending().record(fetched + 1).payload, &ring.extensions()[ring.pending().slot(fetched + 1)]);
+        prefetch(ring, fetched + 1);
     }
     open.announce_again(number);
     return end;

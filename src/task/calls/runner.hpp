@@ -37,8 +37,21 @@ namespace loop {
 class Helpers;
 }
 
+/// How much of a deque a thread claims at once.
+struct ClaimSize {
+    std::uint32_t most = 1, share = 1, least = 1;  ///< as PendingRing::claim() has them
+    /// May it claim the same again before it has run what it has claimed?
+    bool goes_on = false;
+
+    PendingRing<TaskPayload>::Claim claim(Ring& ring) const noexcept {
+        return ring.pending().claim(most, share, least);
+    }
+};
+
 class Runner final : private CopyObserver {
   public:
+    using Claim = PendingRing<TaskPayload>::Claim;
+
     /// `target`: index of the target that this runs for, or Initiator::any_target for a helping thread.
     Runner(Initiator& self, int target, std::size_t store_bytes, const MachineOptions& options) noexcept
         : self_(self), core_(self.core()), target_(target), jobs_in_flight_(options.jobs_in_flight),
@@ -56,8 +69,8 @@ class Runner final : private CopyObserver {
     /// cancellation): then run_front() must run it.
     bool run_lone(Ring& lane, Consumer<TaskPayload>& consumer, TaskRecord& record) noexcept;
     /// Runs claimed tasks and completes each, but for those that others take meanwhile, or that a task of high priority
-    /// goes before. `ran` counts those that it runs.
-    void run_claimed(Ring& ring, PendingRing<TaskPayload>::Claim claim, trace::Counter& ran) noexcept;
+    /// goes before. `ran` counts those that it runs. `size`: how the claim was made, and whether it may go on.
+    void run_claimed(Ring& ring, Claim claim, trace::Counter& ran, const ClaimSize& size = ClaimSize{}) noexcept;
     /// This thread is about to wait: what it has claimed and not begun, others may have.
     void give_back_all() noexcept;
     /// The same by another thread, `taker`'s, where this one has been in the same task for a while. Costs a
@@ -173,8 +186,13 @@ class Runner final : private CopyObserver {
         std::atomic<std::uint64_t> seen{0};  ///< a task, by its number and place
         std::atomic<std::uint64_t> since{0};
     };
-    OpenClaim<Ring>* open_claim(Ring& ring, PendingRing<TaskPayload>::Claim& claim) noexcept;
+    OpenClaim<Ring>* open_claim(Ring& ring, Claim& claim) noexcept;
     void close_claim() noexcept;
+    bool may_claim_on(Ring& ring) const noexcept;
+    void end_claim(Ring& ring, std::uint64_t first, std::uint64_t end, trace::Counter& ran) noexcept;
+    void prefetch(Ring& ring, std::uint64_t number) noexcept {
+        prefetch(ring.pending().record(number).payload, &ring.extensions()[ring.pending().slot(number)]);
+    }
     std::uint64_t look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_t number, std::uint64_t& fetched,
                              std::uint64_t end) noexcept;
     void give_back(const OpenClaim<Ring>::Rest& rest) noexcept;

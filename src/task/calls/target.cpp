@@ -240,12 +240,13 @@ bool Target::claim_from(Initiator& initiator, Look look, bool in_turn) noexcept 
     // What an initiator sent to this target alone keeps its order: first what is in its lane. The lane is looked at
     // behind the deque, so that it shows all that was issued before.
     if (ring->only_target() >= 0 && !ring->urgent && in_lane_of(initiator)) return false;
-    const auto share = ring->only_target() >= 0 ? 1 : core_.workers();
-    const auto claim = ring->pending().claim(most_claimed, share);
+    const ClaimSize size{
+        .most = most_claimed, .share = ring->only_target() >= 0 ? 1 : core_.workers(), .goes_on = true};
+    const auto claim = size.claim(*ring);
     if (claim.count == 0) return false;
     claimed_from_ = ring;
     begin_work();
-    runner_->run_claimed(*ring, claim, runner_->counters().pulled);
+    runner_->run_claimed(*ring, claim, runner_->counters().pulled, size);
     return true;
 }
 
@@ -275,14 +276,18 @@ bool Target::something_waits() noexcept {
         runner_->look_at_watched();
         if (runner_->can_run_ready(nullptr)) return true;
     }
+    if (has_mail() || invited()) return true;
+    if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
+    return false;
+}
+
+bool Target::has_mail() noexcept {
     const auto lanes = lane_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < lanes; ++i)
         if (lanes_[i].consumer.front() != nullptr) return true;
     const auto postings = posting_count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < postings; ++i)
         if (postings_[i].front() != nullptr) return true;
-    if (invited()) return true;
-    if (++looks_ % 256 == 0 || waiter_.parked()) core_.give_back_what_is_held_up(*initiator_);
     return false;
 }
 

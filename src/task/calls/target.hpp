@@ -53,6 +53,9 @@ class Target {
     /// look.
     void add_lane(Ring& ring, Initiation initiation) noexcept;
 
+    /// For this target's own thread: has something been sent to it alone?
+    bool has_mail() noexcept;
+
     int processor() const noexcept { return processor_; }
     template <class Visit>
     void each_lane(Visit&& visit) const {

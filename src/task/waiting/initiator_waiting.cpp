@@ -80,10 +80,13 @@ bool Initiator::can_help(const Scope* scope) const noexcept {
 bool Initiator::help(Scope* scope, std::uint32_t most) {
     if (scope == nullptr || !helps_) return false;
     const auto help_from = [&](Ring& ring) {
-        const auto claim = ring.pending().claim(most, ring.only_target() >= 0 ? 1 : core_.workers(),
-                                                std::min(most, runner_->least_claimed()));
+        const ClaimSize size{.most = most,
+                             .share = ring.only_target() >= 0 ? 1 : core_.workers(),
+                             .least = std::min(most, runner_->least_claimed()),
+                             .goes_on = true};
+        const auto claim = size.claim(ring);
         if (claim.count == 0) return false;
-        runner_->run_claimed(ring, claim, counters_.helped);
+        runner_->run_claimed(ring, claim, counters_.helped, size);
         return true;
     };
     const auto help_from_all = [&](bool urgent_only) {

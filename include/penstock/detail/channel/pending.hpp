@@ -127,6 +127,12 @@ class PendingRing {
                returned_.load(std::memory_order_relaxed) != 0;
     }
 
+    /// Tasks that nobody has claimed, about; of those given back none.
+    std::uint64_t unclaimed() const noexcept {
+        const auto head = head_.load(std::memory_order_relaxed), ready = ready_.load(std::memory_order_acquire);
+        return head < ready ? ready - head : 0;
+    }
+
     /// Claims at most `most` of the oldest tasks, and of those seen waiting the `share`-th part, rounded up (so that
     /// the last ones are spread over all who are free: guided self-scheduling), or `least` where that is more. Empty
     /// when there is none or another was faster.
