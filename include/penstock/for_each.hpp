@@ -71,17 +71,22 @@ void run_piece(void* body, Piece piece) {
 /// A target's part.
 void take_part(const PackedArguments& part, LocalStore& store, void (*run)(void*, Piece), bool copied);
 
+/// What a target runs for a loop has nothing to fetch ahead.
+constexpr Entry entry_of_loop(decltype(Entry::run) run, std::string_view name) {
+    return {.run = run,
+            .discard = [](const PackedArguments&) noexcept {},
+            .describe = [](const PackedArguments&, ArgumentBlock*) noexcept { return std::size_t{0}; },
+            .name = name,
+            .has_blocks = false,
+            .has_rows = false};
+}
+
 /// `Named`: the type that users know.
 template <class F, class Named>
 struct Registered {
-    static constexpr Entry entry{
-        .run = [](const PackedArguments& part,
-                  LocalStore& store) { take_part(part, store, run_piece<F>, is_copied<F>); },
-        .discard = [](const PackedArguments&) noexcept {},
-        .describe = [](const PackedArguments&, ArgumentBlock*) noexcept { return std::size_t{0}; },
-        .name = entry_name::of_type<Named>(),
-        .has_blocks = false,
-        .has_rows = false};
+    static constexpr Entry entry = entry_of_loop(
+        [](const PackedArguments& part, LocalStore& store) { take_part(part, store, run_piece<F>, is_copied<F>); },
+        entry_name::of_type<Named>());
     static inline const std::uint32_t number = register_entry(entry);
 };
 template <class Named, class F>

@@ -17,8 +17,8 @@ enum class Barrier { everywhere, taker_only };
 /// they can. Of the runner at the task behind the one that it is about to run
 enum class Looks { none, announced, unannounced };
 
-/// When the runner makes its second claim: behind the first, or before it runs the last task of it, to look at the first
-/// task of the second.
+/// When the runner makes its second claim: behind the first, or before it runs the last task of it, to look at the
+/// first task of the second.
 enum class Second { behind, before_the_last };
 
 template <int takers, int tasks, Barrier kind = Barrier::everywhere, bool withdraws = false, Looks looks = Looks::none,

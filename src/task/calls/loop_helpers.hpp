@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -40,8 +42,7 @@ class Helpers {
     void begin_behind(int target) noexcept { first_ = target + 1 >= self_.target_count() ? 0 : target + 1; }
     /// Visits targets, another one first each time, until `visit` says false: those that seem to have nothing to do,
     /// then those that have done what they were asked for, then the others.
-    template <class Visit>
-    void each_target(Visit&& visit);
+    void each_target(const std::function<bool(int)>& visit);
 
     // `asked`: of the target. False when it cannot be asked now. The first time both may throw what making a lane does.
     /// To run its part: not when it has not come by since it was asked last, or sleeps.
