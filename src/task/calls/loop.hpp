@@ -1,5 +1,5 @@
-// task layer, internal: one loop, as its caller and the targets that help see it: pieces, shares of them, who failed. It
-// belongs to the caller, which leaves only when all targets that have begun are done.
+// task layer, internal: one loop, as its caller and the targets that help see it: pieces, shares of them, who failed.
+// It belongs to the caller, which leaves only when all targets that have begun are done.
 #pragma once
 
 #include <algorithm>
