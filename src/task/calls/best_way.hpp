@@ -14,7 +14,7 @@ template <std::size_t count>
 class BestWay {
   public:
     static constexpr std::uint32_t samples = 5;  ///< windows of each way before a decision
-    /// Of a way that takes more than twice as long as another in all of so many, no more are asked for.
+    /// Of a way that took more than twice as long in each of so many as another ever did, no more are asked for.
     static constexpr std::uint32_t least_samples = 2;
 
     /// Which way the next window runs; when add() has decided, the best.
@@ -42,15 +42,19 @@ class BestWay {
 
   private:
     void drop_slow_ways() noexcept {
-        std::array<std::uint64_t, count> least;
+        const auto fastest_of = [this](std::size_t way) {
+            return *std::min_element(times_[way].begin(), times_[way].begin() + taken_[way]);
+        };
+        const auto slowest_of = [this](std::size_t way) {
+            return *std::max_element(times_[way].begin(), times_[way].begin() + taken_[way]);
+        };
+        if (std::ranges::any_of(taken_, [](std::uint32_t taken) { return taken < least_samples; })) return;
+        std::size_t best = 0;
+        for (std::size_t way = 1; way < count; ++way)
+            if (slowest_of(way) < slowest_of(best)) best = way;
         for (std::size_t way = 0; way < count; ++way) {
-            if (taken_[way] < least_samples) return;
-            least[way] = *std::min_element(times_[way].begin(), times_[way].begin() + taken_[way]);
-        }
-        const auto fastest = *std::ranges::min_element(least);
-        for (std::size_t way = 0; way < count; ++way) {
-            if (least[way] / 2 <= fastest) continue;
-            std::fill(times_[way].begin() + taken_[way], times_[way].end(), least[way]);
+            if (fastest_of(way) / 2 <= slowest_of(best)) continue;
+            std::fill(times_[way].begin() + taken_[way], times_[way].end(), slowest_of(way));
             taken_[way] = samples;
         }
     }

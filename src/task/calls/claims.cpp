@@ -10,11 +10,6 @@
 
 namespace penstock {
 
-std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
-    const auto targets = static_cast<std::uint32_t>(self_.target_count());
-    return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);
-}
-
 /// Asks for the arguments of tasks of a claim, and, during its last task, claims on and asks for those of the first one
 /// of the next claim: else one task of each would find nothing near.
 class Runner::ClaimAhead final : public FetchAhead {
@@ -34,7 +29,9 @@ class Runner::ClaimAhead final : public FetchAhead {
     }
     void fetch_ahead() noexcept override {
         if (number_ + 1 < end) end = runner_.look_ahead(ring_, *open_, number_, fetched_, end);
-        else if (next.count == 0 && size_.goes_on && claims_ < most_claims && runner_.may_claim_on(ring_)) claim_on();
+        else if (next.count == 0 && size_.goes_on && claims_ < most_claims &&
+                 runner_.may_claim_on(ring_, ring_.pending().record(number_).payload.entry))
+            claim_on();
     }
 
     std::uint64_t end;  ///< of the claim, which others may shorten
@@ -64,9 +61,13 @@ class Runner::ClaimAhead final : public FetchAhead {
     int claims_ = 1;
 };
 
-/// More waits than the others will ask for soon, nothing else waits for this thread, and no task waits for this one.
-bool Runner::may_claim_on(Ring& ring) const noexcept {
-    return depth_ == 1 && !ring.urgent && ring.pending().unclaimed() > core_.workers() &&
+/// Its arguments would be fetched, more waits than the others will ask for soon, others could take what is claimed, and
+/// nothing that this thread alone can do waits behind it. What is in the deque is looked at before the lanes: these then
+/// show all that was issued before.
+bool Runner::may_claim_on(Ring& ring, std::uint32_t entry) noexcept {
+    return depth_ == 1 && can_take_ && !ring.urgent && prefetcher_.fetches(entry_of(entry), entry) &&
+           ring.pending().unclaimed() > core_.workers() && !named_.inviting() &&
+           (self_.notices() == nullptr || !self_.notices()->mail()) &&
            (target_ < 0 || !core_.target(target_).has_mail());
 }
 

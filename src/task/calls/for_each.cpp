@@ -159,14 +159,15 @@ class Calling {
         Share<>& mine = loop_->share(0);
         const Range left = mine.take([](std::uint32_t all) { return all; });
         Cut cut(left.size(), others());
-        helpers_->each_target([&](int target) {
+        const auto give_part = [&](int target) {
             if (target == me_.target) return true;
             const Range part = cut.next();
             if (part.size() == 0) return false;
             loop_->share(static_cast<std::size_t>(target) + 1).give({left.first + part.first, left.first + part.end});
             cut.give();
             return true;
-        });
+        };
+        helpers_->each_target(std::ref(give_part));  // not copied: that might need memory
         mine.give({left.first + cut.rest().first, left.first + cut.rest().end});
         // Once all can be seen: who finds nothing left does not look again.
         for (int target = 0; target < targets_; ++target)

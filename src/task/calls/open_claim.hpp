@@ -8,8 +8,10 @@
 // If the runner's load of end comes before its fence, then its store of begun does too, and the taker leaves that task
 // to it. If the load comes after the fence it finds the mark, and the runner waits for what the taker decides. So
 // exactly one of them runs the task. The taker's last step replaces its own mark, which no other taker uses, or takes
-// nothing: a runner that has come to the end of the claim has overwritten the mark. So what the taker read in between
-// belongs to one claim. tests/model/open_claim_model_test.cpp checks this very code.
+// nothing: a runner that closes a claim, of which it has begun the last task, has overwritten the mark. The next claim
+// may lie elsewhere, or have lower numbers (given-back tasks), so a taker must not put its begun and the end of the one
+// before together: all stores of begun are releases, so who has loaded one of a later claim finds the mark overwritten.
+// So what the taker read in between belongs to one claim. tests/model/open_claim_model_test.cpp checks this very code.
 #pragma once
 
 #include <atomic>
@@ -43,11 +45,11 @@ class alignas(128) OpenClaim {
     /// It is about to begin this one, unless then unchanged() is false and settle() says that it is not its own any
     /// more.
     void announce(std::uint64_t number) noexcept {
-        begun_.store(number, std::memory_order_relaxed);
+        begun_.store(number, std::memory_order_release);
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
-    /// It has announced later ones, to look at them while nobody else may have them, and goes back to this one, which
-    /// it has announced before. A taker that reads this comes behind those looks.
+    /// It has announced later ones, to look at them while nobody else may have them, and goes back to this one: others
+    /// may have what lies behind it. A taker that reads this comes behind those looks.
     void announce_again(std::uint64_t number) noexcept { begun_.store(number, std::memory_order_release); }
     bool unchanged() const noexcept { return end_.load(std::memory_order_relaxed) == known_end_; }
     /// The end of the claim, once no taker is about to change it. `pause()` lets others run.

@@ -64,6 +64,10 @@ class Prefetcher {
     }
     /// In which way the task of this procedure that next() saw last is fetched, while tasks are measured.
     Way way(std::uint32_t entry) const noexcept { return stretches_[entry % stretches_.size()].way; }
+    /// Would the arguments of one more task of this procedure be asked for, as far as is known?
+    bool fetches(const Entry& entry, std::uint32_t number) const noexcept {
+        return may_pay(entry) && (mode_ == Prefetch::always || way(number) != Way::not_at_all);
+    }
     /// The tasks that follow do not run back to back with those before: the window in progress says nothing.
     void interrupted() noexcept { ++breaks_; }
 

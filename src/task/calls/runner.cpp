@@ -95,7 +95,7 @@ void Runner::run_posted(const Posting& posting, bool last) noexcept {
     self_.leave_scope();
 }
 
-[[gnu::noinline, gnu::cold]] std::uint64_t Runner::start_sample(const TaskPayload& payload) noexcept {
+std::uint64_t Runner::start_sample(const TaskPayload& payload) noexcept {
     until_sample_ = core_.board().timeline.load(std::memory_order_relaxed) != 0 ? 1 : trace::tasks_a_sample;
     timed_entry_ = payload.entry;
     copy_ticks_ = 0;
@@ -103,8 +103,7 @@ void Runner::run_posted(const Posting& posting, bool last) noexcept {
     return Clock::ticks();
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::copied(bool back, std::uint64_t begin, std::uint64_t end,
-                                                 std::size_t bytes) noexcept {
+void Runner::copied(bool back, std::uint64_t begin, std::uint64_t end, std::size_t bytes) noexcept {
     copy_ticks_ += end - begin;
     if (!self_.timeline().enabled()) return;
     trace::Event event{.begin = begin, .end = end, .id = timed_entry_};
@@ -114,8 +113,7 @@ void Runner::run_posted(const Posting& posting, bool last) noexcept {
     self_.timeline().record(event);
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::note_fetched(std::uint64_t begin, std::uint32_t entry,
-                                                       std::size_t bytes) noexcept {
+void Runner::note_fetched(std::uint64_t begin, std::uint32_t entry, std::size_t bytes) noexcept {
     self_.timeline().record({.begin = begin,
                              .end = Clock::ticks(),
                              .id = entry,
@@ -124,8 +122,7 @@ void Runner::run_posted(const Posting& posting, bool last) noexcept {
                              .bytes_in = bytes});
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload,
-                                                     std::byte* extension, Ring& ring) noexcept {
+void Runner::end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, Ring& ring) noexcept {
     const auto end = Clock::ticks();
     if (until_sample_ != 1) store_.observe(nullptr);
     counters_.sampled_tasks.add();
@@ -156,7 +153,7 @@ void Runner::run_posted(const Posting& posting, bool last) noexcept {
     self_.timeline().record(event);
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::notify(Ring& ring, std::uint32_t notice) noexcept {
+void Runner::notify(Ring& ring, std::uint32_t notice) noexcept {
     Notices& notices = *ring.owner().notices();
     if (const auto deadline = notices[notice].deadline; deadline != 0) {
         if (const auto now = Clock::ticks(); now > deadline) {
@@ -173,7 +170,7 @@ void Runner::run_posted(const Posting& posting, bool last) noexcept {
     notices.completed(notice);
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {
+void Runner::keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept {
     counters_.failed.add();
     try {
         throw;
@@ -184,8 +181,7 @@ void Runner::run_posted(const Posting& posting, bool last) noexcept {
     }
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments,
-                                               std::uint64_t number) noexcept {
+void Runner::skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept {
     entry.discard(arguments);
     ring.fail({number, name_of(entry), target_, nullptr, true});
 }

@@ -81,7 +81,7 @@ class Runner final : private CopyObserver {
     void run_posted(const Posting& posting, bool last) noexcept;
 
     /// Tells the initiator of a completed task what it asked to be told.
-    void notify(Ring& ring, std::uint32_t notice) noexcept;
+    [[gnu::noinline, gnu::cold]] void notify(Ring& ring, std::uint32_t notice) noexcept;
 
     /// Entry number of the task that runs here now (the outermost, where tasks wait inside tasks), 0 for none. Any
     /// thread.
@@ -188,7 +188,7 @@ class Runner final : private CopyObserver {
     };
     OpenClaim<Ring>* open_claim(Ring& ring, Claim& claim) noexcept;
     void close_claim() noexcept;
-    bool may_claim_on(Ring& ring) const noexcept;
+    bool may_claim_on(Ring& ring, std::uint32_t entry) noexcept;
     void end_claim(Ring& ring, std::uint64_t first, std::uint64_t end, trace::Counter& ran) noexcept;
     void prefetch(Ring& ring, std::uint64_t number) noexcept {
         prefetch(ring.pending().record(number).payload, &ring.extensions()[ring.pending().slot(number)]);
@@ -240,19 +240,24 @@ class Runner final : private CopyObserver {
     void run_step(Replay& replay, const ReplayStep& step, Extension& extension) noexcept;
     DependentNode* run_and_release(DependentNode& node, Running& running) noexcept;
     DependentNode* take_from_others(const Scope* only) noexcept;
-    DependentNode* take_by_height(const Scope* only) noexcept;
-    DependentNode* release_by_height(std::uint64_t successors, const Verdict* verdict) noexcept;
+    [[gnu::noinline, gnu::cold]] DependentNode* take_by_height(const Scope* only) noexcept;
+    [[gnu::noinline, gnu::cold]] DependentNode* release_by_height(std::uint64_t successors,
+                                                                  const Verdict* verdict) noexcept;
     DependentNode* take_several(ReadyQueue& queue) noexcept;
-    void pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments,
-                   std::uint64_t number) noexcept;
-    std::uint64_t start_sample(const TaskPayload& payload) noexcept;
-    void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension, Ring& ring) noexcept;
+    [[gnu::noinline, gnu::cold]] void pass_over(Ring& ring, DependentNode& node, const Entry& entry,
+                                                const PackedArguments& arguments, std::uint64_t number) noexcept;
+    [[gnu::noinline, gnu::cold]] std::uint64_t start_sample(const TaskPayload& payload) noexcept;
+    [[gnu::noinline, gnu::cold]] void end_sample(std::uint64_t begin, const TaskPayload& payload, std::byte* extension,
+                                                 Ring& ring) noexcept;
     /// Of a task that is timed: its arguments were copied into the local store, or back.
-    void copied(bool back, std::uint64_t begin, std::uint64_t end, std::size_t bytes) noexcept override;
+    [[gnu::noinline, gnu::cold]] void copied(bool back, std::uint64_t begin, std::uint64_t end,
+                                             std::size_t bytes) noexcept override;
     /// The arguments of a task that comes later were asked for.
-    void note_fetched(std::uint64_t begin, std::uint32_t entry, std::size_t bytes) noexcept;
-    void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;
-    void skip(Ring& ring, const Entry& entry, const PackedArguments& arguments, std::uint64_t number) noexcept;
+    [[gnu::noinline, gnu::cold]] void note_fetched(std::uint64_t begin, std::uint32_t entry,
+                                                   std::size_t bytes) noexcept;
+    [[gnu::noinline, gnu::cold]] void keep_failure(Ring& ring, const Entry& entry, std::uint64_t number) noexcept;
+    [[gnu::noinline, gnu::cold]] void skip(Ring& ring, const Entry& entry, const PackedArguments& arguments,
+                                           std::uint64_t number) noexcept;
 
     Initiator& self_;
     Core& core_;

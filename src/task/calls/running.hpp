@@ -39,6 +39,11 @@ class Runner::Inside {
     Initiator::Interrupted outer_;
 };
 
+inline std::uint32_t Runner::claimant_in(const Ring& ring) const noexcept {
+    const auto targets = static_cast<std::uint32_t>(self_.target_count());
+    return target_ >= 0 ? static_cast<std::uint32_t>(target_) : targets + (&ring.owner() == &self_ ? 0 : 1);
+}
+
 [[gnu::always_inline]] inline std::uint32_t Runner::run_one(Ring& ring, TaskPayload& payload, Extension* extension,
                                                             std::uint64_t number) noexcept {
     const Entry& entry = entry_of(payload.entry);

@@ -66,8 +66,7 @@ DependentNode* Runner::run_and_release(DependentNode& node, Running& running) no
 }
 
 /// Of those that become ready the highest is run next, unless a higher one waits somewhere; the others are handed on.
-[[gnu::noinline, gnu::cold]] DependentNode* Runner::release_by_height(std::uint64_t successors,
-                                                                      const Verdict* verdict) noexcept {
+DependentNode* Runner::release_by_height(std::uint64_t successors, const Verdict* verdict) noexcept {
     Heights& heights = core_.heights();
     DependentNode* next = nullptr;
     std::uint32_t height = 0;
@@ -105,7 +104,7 @@ inline DependentNode* Runner::take_from_others(const Scope* only) noexcept {
 }
 
 /// Not always before what others offer: these must not be kept out.
-[[gnu::noinline, gnu::cold]] DependentNode* Runner::take_by_height(const Scope* only) noexcept {
+DependentNode* Runner::take_by_height(const Scope* only) noexcept {
     DependentNode* const of_others = ++takes_ % 8 == 0 ? take_from_others(only) : nullptr;
     return of_others != nullptr ? of_others : core_.heights().take(only);
 }
@@ -206,8 +205,8 @@ void Runner::look_at_watched(std::size_t most) noexcept {
         most);
 }
 
-[[gnu::noinline, gnu::cold]] void Runner::pass_over(Ring& ring, DependentNode& node, const Entry& entry,
-                                                    const PackedArguments& arguments, std::uint64_t number) noexcept {
+void Runner::pass_over(Ring& ring, DependentNode& node, const Entry& entry, const PackedArguments& arguments,
+                       std::uint64_t number) noexcept {
     entry.discard(arguments);
     const Verdict::Owned verdict(node.verdict());
     ring.fail(verdict->failure_of(number, entry, target_));
