@@ -9,7 +9,7 @@
 // Else a thread stays with the first filters of the graph while those behind them are in the stacks of others, all
 // buffers are read before the first is written, and copies at the bottom of a stack keep their buffers to the end,
 // when nobody can share them (`./bench scale`, tissue on 32 workers: 0.82 of the bound, and 0.96 so). Firings of 1 to
-// 8 us are not long: what is common to all threads is touched behind each long one, and so the station's lines change
+// 16 us are not long: what is common to all threads is touched behind each long one, and so the station's lines change
 // processors, which costs more than it saves (docs/performance/2-vcpu-xeon.md).
 #pragma once
 

@@ -8,7 +8,7 @@ namespace penstock::streaming {
 namespace {
 
 constexpr std::uint32_t firings_a_sample = 64;
-constexpr std::chrono::nanoseconds longest_row{10'000}, long_firing{8'000}, very_long_firing{30'000};
+constexpr std::chrono::nanoseconds longest_row{10'000}, long_firing{16'000}, very_long_firing{30'000};
 
 constexpr double ns(std::chrono::nanoseconds time) { return static_cast<double>(time.count()); }
 

@@ -196,7 +196,7 @@ class alignas(64) Station : public Recycled<Station> {
     bool undisturbed_ = false;    ///< it did so when it got a buffer by hand, and nothing else has come since
     bool over_ = false;           ///< the filter said that it has ended
     bool timed_ = false;          ///< its firings last a microsecond: two looks at the clock
-    /// So many firings in a row must last less than 8 us each before none is expected to last: at first; and behind one
+    /// So many firings in a row must last less than 16 us each before none is expected to last: at first; and behind one
     /// of 30 us, which may well be followed by others, though most are short.
     static constexpr std::uint8_t short_at_first = 4, short_again = 200;
     std::uint8_t until_short_ = short_at_first;
@@ -254,7 +254,7 @@ class alignas(64) Station : public Recycled<Station> {
     AnyFilter& filter() const noexcept { return *filter_; }
     /// Has it ended, so that what is sent to it is lost? Any thread; writers to several copies ask.
     bool reads_no_more() const noexcept { return reads_no_more_.load(std::memory_order_relaxed); }
-    /// Do its firings last less than eight microseconds? Any thread; writers to several copies ask this, too.
+    /// Do its firings last less than sixteen microseconds? Any thread; writers to several copies ask this, too.
     bool brief() const noexcept { return length_.load(std::memory_order_relaxed) != Length::unknown; }
     /// Less than two?
     bool very_brief() const noexcept { return length_.load(std::memory_order_relaxed) == Length::very_brief; }
@@ -324,7 +324,7 @@ class alignas(64) Station : public Recycled<Station> {
     /// May its firings last a microsecond or more? For whoever runs it. Then what they make ready is for all at once:
     /// it may even be what the firing waits for.
     bool may_last() const noexcept { return !is_short(); }
-    /// May they last 8 us or more? Else it is run by the thread that made it ready: to hand it to another moves twenty
+    /// May they last 16 us or more? Else it is run by the thread that made it ready: to hand it to another moves twenty
     /// cache lines, 2 us where a line takes 0.2.
     bool fires_long() const noexcept { return until_short_ != 0; }
     /// Are they known to last less than a microsecond?

@@ -62,8 +62,8 @@ class Runner::ClaimAhead final : public FetchAhead {
 };
 
 /// Its arguments would be fetched, more waits than the others will ask for soon, others could take what is claimed, and
-/// nothing that this thread alone can do waits behind it. What is in the deque is looked at before the lanes: these then
-/// show all that was issued before.
+/// nothing that this thread alone can do waits. The deque is looked at before the lanes: these then show all that was
+/// issued before.
 bool Runner::may_claim_on(Ring& ring, std::uint32_t entry) noexcept {
     return depth_ == 1 && can_take_ && !ring.urgent && prefetcher_.fetches(entry_of(entry), entry) &&
            ring.pending().unclaimed() > core_.workers() && !named_.inviting() &&
