@@ -196,8 +196,8 @@ class alignas(64) Station : public Recycled<Station> {
     bool undisturbed_ = false;    ///< it did so when it got a buffer by hand, and nothing else has come since
     bool over_ = false;           ///< the filter said that it has ended
     bool timed_ = false;          ///< its firings last a microsecond: two looks at the clock
-    /// So many firings in a row must last less than 16 us each before none is expected to last: at first; and behind one
-    /// of 30 us, which may well be followed by others, though most are short.
+    /// So many firings in a row must last less than 16 us each before none is expected to last: at first; and behind
+    /// one of 30 us, which may well be followed by others, though most are short.
     static constexpr std::uint8_t short_at_first = 4, short_again = 200;
     std::uint8_t until_short_ = short_at_first;
     bool only_sent_ = false;
