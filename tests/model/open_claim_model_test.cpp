@@ -59,23 +59,31 @@ struct OpenClaimModel
         place.ran[number].write(1);
     }
 
+    /// What the runner does while it waits for a taker.
+    auto pause() {
+        return [this] {
+            may_fall();
+            model::idle();
+        };
+    }
+    /// It begins this task, if it lies before what this returns: the end of the claim.
+    std::uint64_t begin(std::uint64_t number, std::uint64_t end) {
+        claim.announce(number);
+        may_fall();
+        const bool unchanged = claim.unchanged();
+        may_fall();
+        return unchanged ? end : claim.settle(pause());
+    }
+
     void before() {
         for (auto& place : places)
             for (auto& ran : place.ran) ran.write(0);
     }
 
     /// At the record of the next task, which must not be run, and so perhaps overwritten, before the look has ended.
-    template <class Pause>
-    std::uint64_t look_ahead(Place& place, std::uint64_t number, std::uint64_t end, Pause&& pause) {
+    std::uint64_t look_ahead(Place& place, std::uint64_t number, std::uint64_t end) {
         if (number + 1 >= end) return end;
-        if (looks == Looks::announced) {
-            claim.announce(number + 1);
-            may_fall();
-            if (!claim.unchanged()) {
-                may_fall();
-                end = claim.settle(pause);
-            }
-        }
+        if (looks == Looks::announced) end = begin(number + 1, end);
         if (number + 1 < end) {
             may_fall();
             model::require(place.ran[number + 1].read() == 0, "what is looked at has not run");
@@ -86,31 +94,22 @@ struct OpenClaimModel
     }
 
     void run() {
-        const auto pause = [this] {
-            may_fall();
-            model::idle();
-        };
         for (auto& place : places) {
             std::uint64_t end = tasks + 1;
             claim.open(place, 1, end);
             may_fall();
             for (std::uint64_t number = 1;;) {
-                if (looks != Looks::none) end = look_ahead(place, number, end, pause);
+                if (looks != Looks::none) end = look_ahead(place, number, end);
                 run_one(place, number);
                 if (++number == end) break;
                 // a task that waits twice: what it gives back is run by whoever comes, here at once
                 if (withdraws && number == tasks)
                     for (int waits = 0; waits < 2; ++waits) {
-                        const auto rest = claim.withdraw(pause);
+                        const auto rest = claim.withdraw(pause());
                         for (auto n = rest.first; n < rest.end; ++n) run_one(*rest.where, n);
                     }
                 may_fall();
-                claim.announce(number);
-                may_fall();
-                const bool unchanged = claim.unchanged();
-                may_fall();
-                if (unchanged) continue;
-                end = claim.settle(pause);
+                end = begin(number, end);
                 if (number >= end) break;
             }
             may_fall();
@@ -129,10 +128,6 @@ struct OpenClaimModel
     }
 
     void run_on() {
-        const auto pause = [this] {
-            may_fall();
-            model::idle();
-        };
         constexpr std::uint64_t firsts[claims] = {tasks + 1, 1, 2 * tasks + 1};
         Place& place = places[0];
         int which = 0;
@@ -142,7 +137,7 @@ struct OpenClaimModel
         for (;;) {
             bool opens = false;
             if (number + 1 < end) {
-                if (looks != Looks::none) end = look_ahead(place, number, end, pause);
+                if (looks != Looks::none) end = look_ahead(place, number, end);
             } else if (which + 1 < claims) {
                 opens = true;
                 const auto first = firsts[++which];
@@ -157,19 +152,14 @@ struct OpenClaimModel
             }
             run_one(place, number);
             if (withdraws && opens) {  // it waits
-                const auto rest = claim.withdraw(pause);
+                const auto rest = claim.withdraw(pause());
                 for (auto n = rest.first; n < rest.end; ++n) run_one(*rest.where, n);
             }
             may_fall();
             if (opens || number + 1 < end) {
                 number = opens ? firsts[which] : number + 1;
                 if (opens) end = number + tasks;
-                claim.announce(number);
-                may_fall();
-                const bool unchanged = claim.unchanged();
-                may_fall();
-                if (unchanged) continue;
-                end = claim.settle(pause);
+                end = begin(number, end);
                 if (number < end) continue;
             }
             // What is left of this claim is others', so that nothing was opened behind it.

@@ -105,6 +105,19 @@ TEST(Prefetcher, soon_leaves_a_way_that_takes_more_than_twice_as_long) {
     }
 }
 
+/// 40 is the fastest window of all, and says nothing: the same way took 100 in the others.
+TEST(BestWay, leaves_none_because_of_one_lucky_window) {
+    constexpr std::uint64_t times[3][5] = {{40, 100, 100, 100, 100}, {100, 120, 100, 100, 100}, {90, 110, 99, 98, 98}};
+    BestWay<3> ways;
+    std::array<std::size_t, 3> windows{};
+    for (bool decided = false; !decided;) {
+        const auto way = ways.way();
+        decided = ways.add(times[way][windows[way]++]);
+    }
+    EXPECT_EQ(windows, (std::array<std::size_t, 3>{5, 5, 5}));
+    EXPECT_EQ(ways.way(), 0u);
+}
+
 TEST(Prefetcher, fetches_nothing_where_that_gains_less_than_a_thirtieth) {
     Tasks tasks;
     tasks.run(trial, {100, 98, 97});

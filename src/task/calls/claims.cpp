@@ -2,6 +2,7 @@
 // others have what it has not begun.
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "task/calls/running.hpp"
@@ -15,14 +16,8 @@ namespace penstock {
 class Runner::ClaimAhead final : public FetchAhead {
   public:
     ClaimAhead(Runner& runner, Ring& ring, OpenClaim<Ring>* open, Claim claim, const ClaimSize& size) noexcept
-        : runner_(runner), ring_(ring), open_(open), size_(size), fetched_(claim.first) {
-        begin(claim);
-    }
-    /// The claim whose tasks run from here on.
-    void begin(Claim claim) noexcept {
-        end = claim.first + claim.count;
-        next = {};
-    }
+        : end(claim.first + claim.count), runner_(runner), ring_(ring), open_(open), size_(size),
+          fetched_(claim.first) {}
     void look_behind(std::uint64_t number) noexcept {
         number_ = number;
         runner_.fetch_behind(ring_.pending().record(number).payload, *this);
@@ -110,8 +105,7 @@ void Runner::run_claimed(Ring& ring, Claim claim, trace::Counter& ran, const Cla
             }
             if (goes_on) {  // one of this ring is outstanding still: nobody's barrier ends here
                 end_claim(ring, claim.first, number, ran);
-                claim = ahead.next;
-                ahead.begin(claim);
+                claim = std::exchange(ahead.next, {});
                 number = coming;
             }
             ahead.end = end;
