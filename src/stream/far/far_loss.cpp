@@ -65,7 +65,7 @@ void FarRun::recover(wire::Site site, const std::vector<Seen>& seen, int most_de
             }
             link->base = link->posted - link->kept.size();
             link->base_bytes = link->posted_bytes - bytes;
-            link->round = {};
+            link->window = {};
             bool first = true;
             link->waits = suspects;
             for (auto& [order, kept] : link->kept) {

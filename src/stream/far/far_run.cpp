@@ -10,7 +10,6 @@ namespace {
 
 // What a link between nodes may hold beyond its capacity, at most; many bytes.
 constexpr std::uint64_t most_window = 4096, window_bytes = std::uint64_t{32} << 20;
-constexpr int rounds_of_slack = 8;  // behind which the window falls
 
 /// Stands for a filter that another node runs.
 class FarFilter final : public DescribedFilter {
@@ -297,11 +296,9 @@ void FarRun::put_block(FarLink& far, Block* block) {
         kept.under_way = kept.given = true;
     }
     ++far.in_flight;
-    if (far.round.last == 0) {
-        far.round.last = far.posted;
-        far.round.taken = far.link->taken.load(std::memory_order_relaxed);
-        far.round.began = std::chrono::steady_clock::now();
-    }
+    if (!far.window.measures())
+        far.window.begin_round(far.posted, far.link->taken.load(std::memory_order_relaxed),
+                               std::chrono::steady_clock::now());
     frames_sent_.fetch_add(1, std::memory_order_release);
     wire->put(wire::FrameHead::of(streaming::number(FarKind::data), head), {block->data, block->bytes}, this, block);
 }
@@ -332,37 +329,20 @@ void FarRun::give_credit(FarLink& far, std::uint64_t taken, std::uint64_t bytes)
     if (link.starvation.must_tell()) core_.post(*link.from->station, &link.room_mail);
 }
 
-/// A credit has come, and nothing is changed by it yet.
-void FarRun::end_round(FarLink& far, std::uint64_t taken, std::uint64_t ran_dry) {
-    Round& round = far.round;
-    Link& link = *far.link;
-    const auto room = link.capacity.load(std::memory_order_relaxed);
-    round.full = round.full || far.posted - link.taken.load(std::memory_order_relaxed) >= room;
-    if (round.last == 0 || taken < round.last) return;
-    const auto now = std::chrono::steady_clock::now();
-    const auto time = std::max<std::chrono::nanoseconds>(now - round.began, std::chrono::nanoseconds(1));
-    round.shortest = std::min(round.shortest, time);
-    const double part = static_cast<double>(round.shortest.count()) / static_cast<double>(time.count());
-    const auto holds = 1 + static_cast<std::uint64_t>(static_cast<double>(taken - round.taken) * part);
-    const auto bytes = far.posted_bytes / far.posted;  // of one
-    const auto most = std::min(link.most_capacity, std::max(link.least_capacity, window_bytes / std::max(bytes, 1ul)));
-    const auto wished = std::clamp(2 * holds, link.least_capacity, most);
-    const bool dry = std::exchange(round.ran_dry, ran_dry) != ran_dry;
-    round.slack = dry || !round.full ? 0 : round.slack + 1;
-    if ((dry && round.full && wished > room) || (round.slack >= rounds_of_slack && wished < room))
-        link.capacity.store(wished, std::memory_order_relaxed);
-    round.last = 0;
-    round.full = false;
-}
-
 void FarRun::take_credit(FarLink& far, const CreditHead& head) {
     if (far.station->ended) return;
     if (head.taken > far.posted - far.base || head.taken_bytes > far.posted_bytes - far.base_bytes)
         throw Error("a node has taken more than it was sent");
-    if (far.base + head.taken < far.link->taken.load(std::memory_order_relaxed))
-        throw Error("a node has taken fewer buffers than it said before");
-    end_round(far, far.base + head.taken, head.ran_dry);
-    give_credit(far, far.base + head.taken, far.base_bytes + head.taken_bytes);
+    Link& link = *far.link;
+    const auto before = link.taken.load(std::memory_order_relaxed), taken = far.base + head.taken;
+    if (taken < before) throw Error("a node has taken fewer buffers than it said before");
+    const auto bytes = far.posted_bytes / std::max<std::uint64_t>(far.posted, 1);  // of one
+    const auto most = std::min(link.most_capacity, std::max(link.least_capacity, window_bytes / std::max(bytes, 1ul)));
+    const auto room = link.capacity.load(std::memory_order_relaxed);
+    const auto now = far.window.credit(far.posted, before, taken, head.ran_dry, room, {link.least_capacity, most},
+                                       std::chrono::steady_clock::now);
+    if (now != room) link.capacity.store(now, std::memory_order_relaxed);
+    give_credit(far, taken, far.base_bytes + head.taken_bytes);
 }
 
 void FarRun::let_go(void* what, bool arrived) noexcept {

@@ -6,12 +6,7 @@
 // writer's policies, room, order and closing are those of any link. At the writer a far sink's credit comes as a frame
 // and moves Link::taken. At the reader the far source's station gets the word that there is room again, as a source
 // would, and sends a credit. Links and stations have the same numbers on all nodes, because all build the same model.
-//
-// The window. A credit is half a round trip old when it arrives, so a link between nodes has room for more than its
-// capacity. A round is the time from a buffer that is sent to the credit for it. What was taken during one, in the
-// proportion of the shortest round to this one, is what the line itself holds (bandwidth times delay): the rest waits
-// at the reader. While the writer has no room and the reader runs dry, there is room for twice that, so that it doubles
-// with each round until the line is full; where the reader sets the pace, it falls to that again.
+// How much room the writer has is in window.hpp.
 //
 // When a node dies (far_loss.cpp). Filters whose `on_node_loss` is not `stop` are tracked: their writers keep each
 // buffer until what came of it has arrived where the node sends it. The order of buffers is their name: a tracked
@@ -30,6 +25,7 @@
 
 #include "stream/far/frames.hpp"
 #include "stream/far/orders.hpp"
+#include "stream/far/window.hpp"
 #include "stream/run/run_core.hpp"
 #include "wire/wire.hpp"
 
@@ -60,16 +56,6 @@ struct KeptBlock {
     int deaths = 0;      ///< of nodes that had it in hand
 };
 
-/// The time from a buffer to its credit, and what was taken in between.
-struct Round {
-    std::chrono::steady_clock::time_point began{};
-    std::uint64_t last = 0;  ///< it ends when so many have been taken; 0: none is measured
-    std::uint64_t taken = 0, ran_dry = 0;
-    bool full = false;  ///< the writer had no room meanwhile
-    int slack = 0;      ///< rounds in a row in which the reader did not run dry
-    std::chrono::nanoseconds shortest{std::chrono::nanoseconds::max()};
-};
-
 /// A link of which one end is on another node.
 struct FarLink {
     Link* link = nullptr;
@@ -83,7 +69,7 @@ struct FarLink {
     /// What the credits of the node that is there now are counted from
     std::uint64_t base = 0, base_bytes = 0;
     std::uint64_t posted_bytes = 0;
-    Round round{};
+    Window window{};
     bool closed = false;  ///< by the writer
     bool waits = false;   ///< another link's oldest buffer, which a node has died on, is tried first
     std::map<std::uint64_t, KeptBlock> kept{};
@@ -231,7 +217,6 @@ class FarRun final : wire::Keeper {
     void forget(FarLink& link, Block* block);
     void drop(FarLink& link, Block* block);
     void take_credit(FarLink& link, const CreditHead& head);
-    static void end_round(FarLink& link, std::uint64_t taken, std::uint64_t ran_dry);
     void give_credit(FarLink& link, std::uint64_t taken, std::uint64_t bytes);
     /// True: it was one that a node had died on.
     bool take_done(FarLink& link, std::uint64_t order);
