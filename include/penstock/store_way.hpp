@@ -7,7 +7,7 @@
 //
 // Which one is fastest until the reader has read the bytes depends on the processor, on their number, and on how far
 // away the reader is: what is stored plainly is fetched from the writer's cache, which takes as many times longer as
-// the reader is farther away; what goes round the caches takes equally long. So it is measured (some ten milliseconds,
+// the reader is farther away; what goes round the caches takes equally long. So it is measured (a few tenths of a second,
 // two threads) and remembered: in the process, and for later ones in a file of the user's,
 // $XDG_CACHE_HOME/penstock/stores-<number> (~/.cache where that is not set), for each model of processor, what it can
 // do, and how long a line took to the reader. Where the file cannot be used, the answer is measured anew, without a
@@ -48,12 +48,14 @@ class StoreWays {
         choices_.fill({way, way == StoreWay::plain ? never : 0});
     }
 
-    /// Measures here and now, between this thread and one that it starts on another processor. Everything goes plain
+    /// Measures here and now, between this thread and one that it starts on another processor: a tenth of a second.
+    /// Nothing where it takes longer than half of one, because others keep the processors busy. Everything goes plain
     /// where there is only one processor, and another way must be at least 5 % faster to be chosen. Throws SystemError.
-    static StoreWays measure();
+    static std::optional<StoreWays> measure();
 
     /// What the environment says, or what measure() found once for this processor: by this user, in this or another
-    /// process. A forked child has what its parent had. Throws UsageError when the environment names no way.
+    /// process. A forked child has what its parent had. Plain where the processors were too busy to measure. Throws
+    /// UsageError when the environment names no way.
     static const StoreWays& here();
 
     /// How so many bytes travel to a reader that is `farther` times as far away as the one that this was measured with.
@@ -97,7 +99,7 @@ class ReaderDistance {
   public:
     /// How so many bytes travel to `to`, as StoreWays::here() says for this distance. Once in 64 KiB, but at most once
     /// a millisecond, a store of 4 KiB or more takes four of its lines from the reader; they keep what they hold,
-    /// whoever uses them meanwhile. That costs one or two microseconds; a few tens of milliseconds once in a process,
+    /// whoever uses them meanwhile. That costs one or two microseconds; some tenths of a second once in a process,
     /// when the reader is first seen much nearer or farther than it was. Throws as StoreWays::here().
     StoreWay way(std::byte* to, std::size_t bytes) {
         if (bytes < StoreWays::sizes.front()) return StoreWay::plain;

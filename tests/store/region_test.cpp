@@ -2,15 +2,20 @@
 #include "penstock/region.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <concepts>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "penstock/barrier.hpp"
 #include "penstock/remote.hpp"
+#include "penstock/topology.hpp"
+#include "store/ways/ways.hpp"
 #include "tests/store/support.hpp"
 
 namespace {
@@ -369,11 +374,24 @@ TEST(StoreWays, each_way_has_a_name_and_a_name_has_its_way) {
 }
 
 TEST(StoreWays, what_was_measured_is_told) {
-    const auto ways = penstock::StoreWays::measure();
+    const auto ways = penstock::StoreWays::measure().value_or(penstock::StoreWays());
     EXPECT_EQ(ways.of(1), StoreWay::plain);
     for (const auto bytes : penstock::StoreWays::sizes)
         EXPECT_NE(ways.description().find(penstock::name(ways.of(bytes))), std::string::npos) << ways.description();
     RecordProperty("ways", ways.description());
+}
+
+TEST(StoreWays, are_not_measured_for_long_on_busy_processors) {
+    std::atomic<bool> stop{false};
+    std::vector<std::jthread> busy;
+    for (int i = 0; i < 8 * penstock::Topology::here().usable(); ++i)
+        busy.emplace_back([&] { while (!stop.load(std::memory_order_relaxed)); });
+    const auto begin = std::chrono::steady_clock::now();
+    (void)penstock::StoreWays::measure();
+    (void)penstock::measure_round_trip();
+    const auto time = std::chrono::steady_clock::now() - begin;
+    stop = true;
+    EXPECT_LT(time, std::chrono::seconds(10)) << "each exchange waits for a time slice: in all some minutes";
 }
 
 INSTANTIATE_FOR_BOTH_SUBSTRATES(RegionTest);

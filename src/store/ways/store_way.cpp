@@ -51,24 +51,24 @@ bool agree(const StoreWays& a, const StoreWays& b) {
     return std::ranges::count_if(StoreWays::sizes, differ) <= 2;
 }
 
-/// From the user's file, or measured and written there.
+/// From the user's file, or measured and written there. Plain, and not written, where the processors are too busy.
 StoreWays remembered(bool again) {
     const auto file = StoreWayFile::here();
     const auto round_trip = file ? measure_round_trip() : std::nullopt;
-    if (!round_trip) return StoreWays::measure();
-    if (!again)
+    if (round_trip && !again)
         if (const auto kept = file->load(*round_trip)) return *kept;
     auto found = StoreWays::measure();
-    for (int attempts = 3; attempts > 0; --attempts) {
-        const auto again = StoreWays::measure();
-        if (agree(found, again)) {
-            const auto agreed = again.where_agreed(found);
+    if (!round_trip) return found.value_or(StoreWays{});
+    for (int attempts = 3; attempts > 0 && found; --attempts) {
+        const auto once_more = StoreWays::measure();
+        if (once_more && agree(*found, *once_more)) {
+            const auto agreed = once_more->where_agreed(*found);
             file->save(agreed, *round_trip);
             return agreed;
         }
-        found = again;  // the processors may have moved between the two
+        found = once_more;  // the processors may have moved between the two
     }
-    return found;
+    return found.value_or(StoreWays{});
 }
 
 StoreWays wanted() {
@@ -110,9 +110,9 @@ static const StoreWays* elsewhere(double line_time) {
     if (known_elsewhere) return &*known_elsewhere;
     if (attempts_left.fetch_sub(1, std::memory_order_relaxed) <= 0) return nullptr;
     // Another rank may be measuring, too, or the processors have moved back.
-    const auto found = StoreWays::measure(), again = StoreWays::measure();
-    if (!suits(found, line_time) || !suits(again, line_time) || !agree(found, again)) return nullptr;
-    published_elsewhere.store(&known_elsewhere.emplace(again.where_agreed(found)), std::memory_order_release);
+    const auto found = StoreWays::measure(), again = found ? StoreWays::measure() : std::nullopt;
+    if (!again || !suits(*found, line_time) || !suits(*again, line_time) || !agree(*found, *again)) return nullptr;
+    published_elsewhere.store(&known_elsewhere.emplace(again->where_agreed(*found)), std::memory_order_release);
     return &*known_elsewhere;
 }
 

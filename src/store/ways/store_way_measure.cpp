@@ -1,4 +1,5 @@
 // How StoreWays::measure() finds out.
+#include <chrono>
 #include <cstring>
 #include <limits>
 #include <system_error>
@@ -18,12 +19,16 @@ namespace {
 /// finds when it is the only one. (1 MiB took 148 us plainly behind stores that went round the caches, and 38 behind
 /// its own.)
 constexpr int turns = 3;
-/// Of a turn: enough to be sure of 5 %, few enough for some ten milliseconds in all.
+/// Of a turn: enough to be sure of 5 %, few enough for a tenth of a second in all.
 constexpr std::array<int, StoreWays::sizes.size()> rounds{31, 31, 15, 11, 11, 7, 7, 4, 2};
 /// So many in a row are timed together: of short ones the clock would take too large a part.
 constexpr std::array<int, StoreWays::sizes.size()> exchanges{16, 16, 8, 1, 1, 1, 1, 1, 1};
 constexpr std::array<int, StoreWays::sizes.size()> rounds_to_warm_up{3, 3, 3, 3, 3, 3, 3, 2, 2};
 constexpr int lines = 51;
+/// Beside other programs that keep the processors busy each exchange waits for the end of somebody's time slice, and
+/// all of them together take minutes. What is measured so says nothing.
+constexpr std::chrono::milliseconds longest_measure{500}, longest_round_trips{20};
+struct TooBusy {};
 constexpr double worth_a_change = 0.95;
 
 void read(const volatile std::byte* block, std::size_t bytes) {
@@ -43,33 +48,44 @@ struct Blocks {
 class Reader {
   public:
     /// Without blocks only for exchanges of nothing.
-    Reader(Blocks* blocks, int processor) : thread_([this, blocks, processor] { serve(blocks, processor); }) {}
+    Reader(Blocks* blocks, int processor, std::chrono::milliseconds longest)
+        : until_(std::chrono::steady_clock::now() + longest),
+          thread_([this, blocks, processor] { serve(blocks, processor); }) {}
     ~Reader() {
         published_.store(stop, std::memory_order_release);
         thread_.join();
     }
 
-    /// Publishes the block and waits until it was read, and as much came back.
+    /// Publishes the block and waits until it was read, and as much came back. Throws TooBusy.
     void take(std::size_t bytes, StoreWay way) {
         bytes_ = bytes;
         way_ = way;
         published_.store(++number_, std::memory_order_release);
-        spin_until([&] { return taken_.load(std::memory_order_acquire) == number_; });
+        spin_until([&] { return taken_.load(std::memory_order_acquire) == number_; }, [&] { look_at_the_clock(); });
+    }
+    void look_at_the_clock() const {
+        if (std::chrono::steady_clock::now() > until_) throw TooBusy{};
     }
 
   private:
     static constexpr std::uint64_t stop = ~std::uint64_t{0};
 
-    template <class Poll>
-    static void spin_until(Poll&& poll) {
-        for (int looks = 0; !poll(); ++looks) looks < 20'000 ? relax() : std::this_thread::yield();
+    static void spin_until(auto&& poll, auto&& when_it_takes_long) {
+        for (int looks = 0; !poll(); ++looks) {
+            if (looks < 20'000) {
+                relax();
+            } else {
+                when_it_takes_long();
+                std::this_thread::yield();
+            }
+        }
     }
 
     void serve(Blocks* blocks, int processor) {
         static_cast<void>(pin_this_thread(processor));
         for (std::uint64_t next = 1;; ++next) {
             std::uint64_t seen = 0;
-            spin_until([&] { return (seen = published_.load(std::memory_order_acquire)) >= next; });
+            spin_until([&] { return (seen = published_.load(std::memory_order_acquire)) >= next; }, [] {});
             if (seen == stop) return;
             if (bytes_ != 0) {
                 read(blocks->there.data(), bytes_);
@@ -84,6 +100,7 @@ class Reader {
     StoreWay way_ = StoreWay::plain;
     alignas(128) std::atomic<std::uint64_t> taken_{0};
     std::uint64_t number_ = 0;
+    const std::chrono::steady_clock::time_point until_;
     std::thread thread_;  ///< last: it uses the others
 };
 
@@ -111,19 +128,21 @@ std::optional<int> reader_processor() {
 std::optional<double> measure_round_trip() {
     const auto processor = reader_processor();
     if (!processor) return std::nullopt;
-    constexpr int round_trips = 201;
+    constexpr int round_trips = 201, enough = 21;
+    std::vector<double> times;
     try {
-        Reader reader(nullptr, *processor);
-        std::vector<double> times;
+        Reader reader(nullptr, *processor, longest_round_trips);
         for (int i = -round_trips / 4; i < round_trips; ++i) {
             const auto begin = Clock::ticks();
             reader.take(0, StoreWay::plain);
             if (i >= 0) times.push_back(Clock::nanoseconds(Clock::ticks() - begin));
         }
-        return median(std::move(times));
     } catch (const std::system_error&) {
         return std::nullopt;  // no thread to measure with
+    } catch (const TooBusy&) {
+        if (times.size() < enough) return std::nullopt;
     }
+    return median(std::move(times));
 }
 
 /// Nanoseconds in which a line comes back that the reader has had, as ReaderDistance will see it; 0 where it cannot be
@@ -138,7 +157,7 @@ static double measure_line(Reader& reader, const Blocks& blocks) {
     return times.size() < lines / 2 ? 0 : median(std::move(times));
 }
 
-StoreWays StoreWays::measure() {
+std::optional<StoreWays> StoreWays::measure() {
     StoreWays found;
     const auto processor = reader_processor();
     if (!processor) return found;
@@ -150,7 +169,7 @@ StoreWays StoreWays::measure() {
     if (candidates.size() == 1) return found;
     try {
         Blocks blocks;
-        Reader reader(&blocks, *processor);
+        Reader reader(&blocks, *processor, longest_measure);
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             // Past the caches stands last.
             const std::size_t count = candidates.size() - (sizes[i] < ReaderDistance::seen_in ? 1 : 0);
@@ -159,6 +178,7 @@ StoreWays StoreWays::measure() {
             for (std::size_t turn = 0; turn < turns * count; ++turn) {
                 const auto candidate = turn % count;
                 for (int round = -rounds_to_warm_up[i]; round < rounds[i]; ++round) {
+                    reader.look_at_the_clock();
                     const auto begin = Clock::ticks();
                     for (int exchange = 0; exchange < exchanges[i]; ++exchange) {
                         store_bytes(blocks.there.data(), blocks.source.data(), sizes[i], candidates[candidate]);
@@ -179,6 +199,8 @@ StoreWays StoreWays::measure() {
         found.line_picoseconds_ = static_cast<std::uint32_t>(std::min(1000 * measure_line(reader, blocks), 1e9));
     } catch (const std::system_error&) {
         return StoreWays{};  // no thread to measure with
+    } catch (const TooBusy&) {
+        return std::nullopt;
     }
     return found;
 }

@@ -23,7 +23,7 @@ struct WaysAt {
 };
 
 /// For a reader from whom a line comes in about so many nanoseconds: StoreWays::here(), or, where that reader was much
-/// nearer or farther, what is measured now, once in a process (some ten milliseconds). Where that did not give the same
+/// nearer or farther, what is measured now, once in a process (some tenths of a second). Where that did not give the same
 /// twice, the times of StoreWays::here() are scaled.
 WaysAt ways_for_line_time(double line_time);
 
@@ -32,7 +32,7 @@ WaysAt ways_for_line_time(double line_time);
 std::optional<int> reader_processor();
 
 /// Nanoseconds in which a line goes to the reader and an answer comes back; nothing where there is no reader. Costs the
-/// start of a thread and some 100 microseconds.
+/// start of a thread and some 100 microseconds; on busy processors up to 20 milliseconds, and then maybe nothing.
 std::optional<double> measure_round_trip();
 
 // ---- blocks of whole lines, transposed in registers ----
