@@ -7,8 +7,8 @@
 //
 // Which one is fastest until the reader has read the bytes depends on the processor, on their number, and on how far
 // away the reader is: what is stored plainly is fetched from the writer's cache, which takes as many times longer as
-// the reader is farther away; what goes round the caches takes equally long. So it is measured (a few tenths of a second,
-// two threads) and remembered: in the process, and for later ones in a file of the user's,
+// the reader is farther away; what goes round the caches takes equally long. So it is measured (some tenths of a
+// second, two threads) and remembered: in the process, and for later ones in a file of the user's,
 // $XDG_CACHE_HOME/penstock/stores-<number> (~/.cache where that is not set), for each model of processor, what it can
 // do, and how long a line took to the reader. Where the file cannot be used, the answer is measured anew, without a
 // word. The environment may say it instead: PENSTOCK_STORES=plain, demote or stream; or measure, which does so again

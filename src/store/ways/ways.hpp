@@ -23,8 +23,8 @@ struct WaysAt {
 };
 
 /// For a reader from whom a line comes in about so many nanoseconds: StoreWays::here(), or, where that reader was much
-/// nearer or farther, what is measured now, once in a process (some tenths of a second). Where that did not give the same
-/// twice, the times of StoreWays::here() are scaled.
+/// nearer or farther, what is measured now, once in a process (some tenths of a second). Where that did not give the
+/// same twice, the times of StoreWays::here() are scaled.
 WaysAt ways_for_line_time(double line_time);
 
 /// Stores are measured from the caller's processor to this one: of another core where there is one. None where there is
