@@ -353,6 +353,7 @@ class Rank {
             if (poll()) return true;
             relax();
         }
+        const waiting::Brief brief;
         for (;;) {
             if (member_->interruption != nullptr) member_->interruption->look();
             const int who = hopeless();

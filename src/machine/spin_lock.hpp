@@ -2,9 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <thread>
 
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 
 namespace penstock {
 
@@ -14,7 +14,7 @@ class SpinLock {
         for (int looks = 0; locked_.exchange(true, std::memory_order_acquire);) {
             while (locked_.load(std::memory_order_relaxed)) {
                 relax();
-                if (++looks % 64 == 0) std::this_thread::yield();  // its owner may have lost the processor
+                if (++looks % 64 == 0) waiting::yield();  // its owner may have lost the processor
             }
         }
     }

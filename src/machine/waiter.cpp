@@ -2,12 +2,14 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <climits>
 #include <thread>
+#include <utility>
 
 #include "machine/upper_halves.hpp"
 
@@ -36,9 +38,62 @@ bool barrier_over_processes() noexcept { return syscall(SYS_membarrier, MEMBARRI
 
 bool accept_barriers() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
-void yield() noexcept { std::this_thread::yield(); }
+namespace {
+
+/// As <linux/sched/types.h> has it, which newer C libraries define too.
+struct SchedulingAttributes {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+};
+
+constexpr std::uint64_t short_slice = 100'000;
+
+/// Of this thread; 0 where the scheduler has one length for all (Linux before 6.12), or goes by other rules.
+std::uint64_t slice(SchedulingAttributes& now) noexcept {
+    if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0) return 0;
+    return now.policy == SCHED_OTHER || now.policy == SCHED_BATCH ? now.runtime : 0;
+}
+
+/// Gives back what it was; 0: nothing has changed.
+std::uint64_t change_slice(std::uint64_t nanoseconds) noexcept {
+    SchedulingAttributes now{};
+    const auto before = slice(now);
+    now.runtime = nanoseconds;
+    return before == 0 || before == nanoseconds || syscall(SYS_sched_setattr, 0, &now, 0) != 0 ? 0 : before;
+}
+
+thread_local constinit bool always_brief = false;
+thread_local constinit Brief* wait_under_way = nullptr;
+
+}  // namespace
+
+void be_always_brief() noexcept {
+    always_brief = true;
+    change_slice(short_slice);
+}
+
+Brief::Brief() noexcept : outer_(std::exchange(wait_under_way, this)) {}
+
+Brief::~Brief() {
+    wait_under_way = outer_;
+    if (usual_ != 0) change_slice(usual_);
+}
+
+void Brief::begin() noexcept {
+    if (always_brief || wait_under_way == nullptr || std::exchange(wait_under_way->begun_, true)) return;
+    wait_under_way->usual_ = change_slice(short_slice);
+}
+
+void yield() noexcept {
+    Brief::begin();
+    std::this_thread::yield();
+}
 
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {
+    Brief::begin();
     timespec limit{};
     limit.tv_sec = static_cast<time_t>(longest.count() / 1'000'000'000);
     limit.tv_nsec = static_cast<long>(longest.count() % 1'000'000'000);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/error.hpp"
 #include "penstock/topology.hpp"
 
@@ -28,6 +29,7 @@ std::thread quiet_thread(const char* name, Body body) {
     try {
         return std::thread([name, body = std::move(body)] {
             name_this_thread(name);
+            waiting::be_always_brief();
             body();
         });
     } catch (const std::system_error& error) {

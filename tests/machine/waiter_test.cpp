@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <new>
 #include <random>
 #include <thread>
@@ -181,6 +183,71 @@ TEST(Waiter, wakes_when_another_process_rings_through_shared_memory) {
     EXPECT_GE(shared->waiter.parks(), 1u);
     shared->~Shared();
     munmap(memory, sizeof(Shared));
+}
+
+struct SchedulingAttributes {
+    std::uint32_t size = sizeof(SchedulingAttributes), policy = 0;
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::uint64_t slice = 0, deadline = 0, period = 0;  // ns
+
+    static SchedulingAttributes of_this_thread() {
+        SchedulingAttributes now;
+        EXPECT_EQ(syscall(SYS_sched_getattr, 0, &now, sizeof now, 0), 0);
+        return now;
+    }
+    bool operator==(const SchedulingAttributes&) const = default;
+};
+
+/// In a thread of its own, which has slices of 3 ms, and is polite.
+void with_long_slices(const std::function<void(SchedulingAttributes)>& body) {
+    std::jthread([&] {
+        auto wished = SchedulingAttributes::of_this_thread();
+        if (wished.slice == 0) return;  // Linux before 6.12 has one length for all
+        wished.slice = 3'000'000;
+        wished.nice = 3;
+        ASSERT_EQ(syscall(SYS_sched_setattr, 0, &wished, 0), 0);
+        body(SchedulingAttributes::of_this_thread());
+    });
+}
+
+// Else each hand-off beside busy programs takes a slice of the usual length.
+TEST(Waiter, who_gives_its_processor_away_in_a_wait_has_short_time_slices_until_its_end) {
+    for (const bool sleeps : {false, true})
+        with_long_slices([&](const SchedulingAttributes usual) {
+            penstock::Waiter waiter{sleeps ? penstock::WaitPolicy{.spin = 0ns, .longest_sleep = 1ms}
+                                           : penstock::WaitPolicy{.spin = 30s, .spins_before_yield = 1}};
+            auto brief = usual;
+            brief.slice = 100'000;
+            bool seen = false;
+            EXPECT_TRUE(waiter.wait_for([&] { return seen = SchedulingAttributes::of_this_thread() == brief; }, 20s));
+            EXPECT_TRUE(seen);
+            EXPECT_EQ(SchedulingAttributes::of_this_thread(), usual);
+        });
+}
+
+TEST(Waiter, one_wait_within_another_ends_without_ending_the_short_slices_of_the_other) {
+    with_long_slices([&](const SchedulingAttributes usual) {
+        {
+            const penstock::waiting::Brief outer;
+            penstock::waiting::yield();
+            {
+                const penstock::waiting::Brief inner;
+                penstock::waiting::yield();
+            }
+            EXPECT_EQ(SchedulingAttributes::of_this_thread().slice, 100'000u);
+        }
+        EXPECT_EQ(SchedulingAttributes::of_this_thread(), usual);
+        penstock::waiting::yield();
+        EXPECT_EQ(SchedulingAttributes::of_this_thread(), usual) << "no wait";
+        penstock::waiting::be_always_brief();
+        EXPECT_EQ(SchedulingAttributes::of_this_thread().slice, 100'000u);
+        {
+            const penstock::waiting::Brief of_the_runtime;
+        }
+        EXPECT_EQ(SchedulingAttributes::of_this_thread().slice, 100'000u);
+    });
 }
 
 #if defined(__x86_64__)

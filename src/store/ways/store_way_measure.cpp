@@ -9,6 +9,7 @@
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/memory.hpp"
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 #include "penstock/topology.hpp"
 #include "store/ways/ways.hpp"
 
@@ -76,12 +77,13 @@ class Reader {
                 relax();
             } else {
                 when_it_takes_long();
-                std::this_thread::yield();
+                waiting::yield();
             }
         }
     }
 
     void serve(Blocks* blocks, int processor) {
+        waiting::be_always_brief();
         static_cast<void>(pin_this_thread(processor));
         for (std::uint64_t next = 1;; ++next) {
             std::uint64_t seen = 0;
@@ -100,6 +102,7 @@ class Reader {
     StoreWay way_ = StoreWay::plain;
     alignas(128) std::atomic<std::uint64_t> taken_{0};
     std::uint64_t number_ = 0;
+    const waiting::Brief brief_{};
     const std::chrono::steady_clock::time_point until_;
     std::thread thread_;  ///< last: it uses the others
 };

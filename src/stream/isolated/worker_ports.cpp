@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "penstock/detail/machine/relax.hpp"
+#include "penstock/detail/machine/waiter.hpp"
 #include "stream/isolated/worker_filter.hpp"
 
 namespace penstock::streaming {
@@ -25,7 +26,7 @@ Loan WorkerFilter::ask(FiringRecord::Question question) {
     record_.board->announce();
     for (int looks = 0; record_.answered.load(std::memory_order_acquire) != number; ++looks) {
         if (looks < looks_before_yield) relax();
-        else if (looks < looks_before_sleep) std::this_thread::yield();
+        else if (looks < looks_before_sleep) waiting::yield();
         else std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     return record_.answer;

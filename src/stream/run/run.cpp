@@ -222,7 +222,7 @@ void RunState::stop_for_end() noexcept {
         std::fprintf(stderr, "penstock: a run that its machine's end stops: %s\n", said_by(error));
     }
     // threads that waited for the run may still look at the machine
-    while (core.awaited()) std::this_thread::yield();
+    while (core.awaited()) waiting::yield();
 }
 
 void RunState::at_program_ends(void (*act)(Station&)) {

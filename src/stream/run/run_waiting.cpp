@@ -162,6 +162,7 @@ bool RunCore::note_jobs(Server& server) noexcept {
 void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks,
                          Help help) {
     const bool helps = help != Help::little || servers_.empty();
+    const waiting::Brief brief;
     Doorbell own_bell;
     struct Waits : WaitingThread {
         RunCore& run;

@@ -1,7 +1,6 @@
 // What a runner claims from a deque: it runs the tasks one by one, fetches the arguments of those behind, and lets
 // others have what it has not begun.
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "penstock/detail/machine/clock.hpp"
@@ -93,14 +92,14 @@ void Runner::run_claimed(Ring& ring, Claim claim, trace::Counter& ran, const Cla
             const bool goes_on = ++number == ahead.end;
             if (goes_on && ahead.next.count == 0) break;
             if (core_.board().urgent.load(std::memory_order_relaxed) != 0 && must_give_way(ring)) [[unlikely]] {
-                give_back(open->withdraw(std::this_thread::yield));
+                give_back(open->withdraw(waiting::yield));
                 break;
             }
             const auto coming = goes_on ? ahead.next.first : number;
             auto end = goes_on ? coming + ahead.next.count : ahead.end;
             open->announce(coming);
             if (!open->unchanged()) [[unlikely]] {
-                end = open->settle(std::this_thread::yield);
+                end = open->settle(waiting::yield);
                 if (coming >= end) break;
             }
             if (goes_on) {  // one of this ring is outstanding still: nobody's barrier ends here
@@ -147,7 +146,7 @@ std::uint64_t Runner::look_ahead(Ring& ring, OpenClaim<Ring>& open, std::uint64_
     for (fetched = std::max(fetched, number); fetched + 1 < end && fetched < number + ahead(); ++fetched) {
         open.announce(fetched + 1);
         if (!open.unchanged()) [[unlikely]] {
-            end = open.settle(std::this_thread::yield);
+            end = open.settle(waiting::yield);
             if (fetched + 1 >= end) break;
         }
         prefetch(ring, fetched + 1);
@@ -170,7 +169,7 @@ void Runner::give_back(const OpenClaim<Ring>::Rest& rest) noexcept {
 
 void Runner::give_back_all() noexcept {
     for (std::uint32_t level = open_claims_.load(std::memory_order_relaxed); level-- > 0;)
-        give_back(open_[level].claim.withdraw(std::this_thread::yield));
+        give_back(open_[level].claim.withdraw(waiting::yield));
 }
 
 void Runner::give_back_if_held_up(const Initiator& taker) noexcept {

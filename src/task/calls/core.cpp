@@ -171,7 +171,7 @@ void Core::shut_down() noexcept {
     // A thread that ran the last task inside a barrier may not have left Penstock's code yet.
     each_initiator([&](Initiator& initiator) {
         while (initiator.target_ == Initiator::any_target && initiator.waiting_.load(std::memory_order_acquire))
-            std::this_thread::yield();
+            waiting::yield();
     });
     try {
         const auto failures = take_all_failures();

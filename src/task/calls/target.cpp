@@ -133,6 +133,7 @@ void Target::serve_sender(Consumer<Posting>& consumer, const Record<Posting>* re
 
 void Target::serve() {
     name_this_thread("penstock/" + std::to_string(index_));
+    waiting::be_always_brief();
     if (processor_ >= 0 && !pin_this_thread(processor_)) processor_ = -1;
     if (processor_ < 0) unpin_this_thread();  // not where the maker of the machine happened to be pinned
     initiator_->bind_to_this_thread();

@@ -2,7 +2,6 @@
 #include "task/dependent/replay.hpp"
 
 #include <mutex>
-#include <thread>
 
 #include "penstock/detail/machine/clock.hpp"
 #include "penstock/detail/machine/relax.hpp"
@@ -33,6 +32,7 @@ namespace penstock {
 void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
     Replay::Worker& mine = replay.workers[worker];
     const Inside inside(*this);
+    const waiting::Brief brief;
     for (std::size_t i = 0; i < mine.steps.size(); ++i) {
         const ReplayStep& step = mine.steps[i];
         const Replay::Word* word = mine.words.data() + step.begin;
@@ -43,7 +43,7 @@ void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
                 relax();
                 if (looks % 1024 != 0) continue;
                 if (replay.abandoned.load(std::memory_order_relaxed)) return;
-                std::this_thread::yield();  // the other worker may have no processor now
+                waiting::yield();  // the other worker may have no processor now
             }
         }
         const auto begin = replay.measuring ? Clock::ticks() : 0;

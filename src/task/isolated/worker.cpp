@@ -362,6 +362,7 @@ void work(int socket, Board& board) noexcept {
         const auto processor = board.seat[seat].processor;
         if (processor < 0 || !pin_this_thread(processor)) unpin_this_thread();
         name_this_thread("penstock/" + std::to_string(seat));
+        waiting::be_always_brief();
         auto* const worker = new Worker(socket, board, seat);
         limit_memory(board.memory_limit);
         worker->live();
