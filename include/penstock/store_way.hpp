@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,13 +50,13 @@ class StoreWays {
     }
 
     /// Measures here and now, between this thread and one that it starts on another processor: a tenth of a second.
-    /// Nothing where it takes longer than half of one, because others keep the processors busy. Everything goes plain
+    /// Nothing where it takes longer than `longest`, because others keep the processors busy. Everything goes plain
     /// where there is only one processor, and another way must be at least 5 % faster to be chosen. Throws SystemError.
-    static std::optional<StoreWays> measure();
+    static std::optional<StoreWays> measure(std::chrono::milliseconds longest = std::chrono::milliseconds(500));
 
     /// What the environment says, or what measure() found once for this processor: by this user, in this or another
-    /// process. A forked child has what its parent had. Plain where the processors were too busy to measure. Throws
-    /// UsageError when the environment names no way.
+    /// process. A forked child has what its parent had. Where the processors were too busy to measure, everything goes
+    /// plain in this process. Throws UsageError when the environment names no way.
     static const StoreWays& here();
 
     /// How so many bytes travel to a reader that is `farther` times as far away as the one that this was measured with.

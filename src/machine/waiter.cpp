@@ -46,50 +46,60 @@ struct SchedulingAttributes {
     std::uint64_t flags;
     std::int32_t nice;
     std::uint32_t priority;
-    std::uint64_t runtime, deadline, period;
+    std::uint64_t runtime;  ///< the length of a slice, ns
+    std::uint64_t deadline, period;
 };
 
-constexpr std::uint64_t short_slice = 100'000;
+constexpr std::uint64_t short_slice = 100'000;  // ns; the least that Linux takes
+constexpr std::uint64_t resets_on_fork = 1;     // a flag: what this thread starts has slices of the usual length
 
-/// Of this thread; 0 where the scheduler has one length for all (Linux before 6.12), or goes by other rules.
-std::uint64_t slice(SchedulingAttributes& now) noexcept {
-    if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0) return 0;
-    return now.policy == SCHED_OTHER || now.policy == SCHED_BATCH ? now.runtime : 0;
+/// The attributes of this thread, where its slices have a length of their own (Linux since 6.12, the usual policies).
+bool look_up(SchedulingAttributes& now) noexcept {
+    return syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) == 0 && now.runtime != 0 &&
+           (now.policy == SCHED_OTHER || now.policy == SCHED_BATCH);
 }
-
-/// Gives back what it was; 0: nothing has changed.
-std::uint64_t change_slice(std::uint64_t nanoseconds) noexcept {
-    SchedulingAttributes now{};
-    const auto before = slice(now);
-    now.runtime = nanoseconds;
-    return before == 0 || before == nanoseconds || syscall(SYS_sched_setattr, 0, &now, 0) != 0 ? 0 : before;
+bool change(SchedulingAttributes now, std::uint64_t slice, std::uint64_t flags = 0) noexcept {
+    now.runtime = slice;
+    now.flags |= flags;
+    return syscall(SYS_sched_setattr, 0, &now, 0) == 0;
 }
 
 thread_local constinit bool always_brief = false;
 thread_local constinit Brief* wait_under_way = nullptr;
+/// Yields of this thread for which its processor is taken for busy: after one that took long.
+thread_local constinit std::uint32_t busy = 0;
+constexpr std::uint32_t yields_on_a_busy_processor = 256;
+constexpr double long_yield = 100'000;  // ns
 
 }  // namespace
 
 void be_always_brief() noexcept {
     always_brief = true;
-    change_slice(short_slice);
+    if (SchedulingAttributes now; look_up(now)) change(now, short_slice, resets_on_fork);
 }
 
-Brief::Brief() noexcept : outer_(std::exchange(wait_under_way, this)) {}
+Brief::Brief() noexcept : outermost_(wait_under_way == nullptr) {
+    if (outermost_) wait_under_way = this;
+}
 
 Brief::~Brief() {
-    wait_under_way = outer_;
-    if (usual_ != 0) change_slice(usual_);
+    if (!outermost_) return;
+    wait_under_way = nullptr;
+    if (usual_ == 0) return;
+    if (SchedulingAttributes now; look_up(now) && now.runtime == short_slice) change(now, usual_);
 }
 
 void Brief::begin() noexcept {
     if (always_brief || wait_under_way == nullptr || std::exchange(wait_under_way->begun_, true)) return;
-    wait_under_way->usual_ = change_slice(short_slice);
+    SchedulingAttributes now;
+    if (look_up(now) && now.runtime > short_slice && change(now, short_slice)) wait_under_way->usual_ = now.runtime;
 }
 
 void yield() noexcept {
-    Brief::begin();
+    if (busy != 0) --busy, Brief::begin();
+    const auto begin = Clock::ticks();
     std::this_thread::yield();
+    if (Clock::nanoseconds(Clock::ticks() - begin) > long_yield) busy = yields_on_a_busy_processor;
 }
 
 void sleep_on(Doorbell& bell, std::chrono::nanoseconds longest) noexcept {

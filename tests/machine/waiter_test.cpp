@@ -1,6 +1,7 @@
 #include "penstock/detail/machine/waiter.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -185,6 +186,7 @@ TEST(Waiter, wakes_when_another_process_rings_through_shared_memory) {
     munmap(memory, sizeof(Shared));
 }
 
+/// What the kernel says of the calling thread.
 struct SchedulingAttributes {
     std::uint32_t size = sizeof(SchedulingAttributes), policy = 0;
     std::uint64_t flags = 0;
@@ -192,61 +194,89 @@ struct SchedulingAttributes {
     std::uint32_t priority = 0;
     std::uint64_t slice = 0, deadline = 0, period = 0;  // ns
 
-    static SchedulingAttributes of_this_thread() {
+    static SchedulingAttributes here() {
         SchedulingAttributes now;
-        EXPECT_EQ(syscall(SYS_sched_getattr, 0, &now, sizeof now, 0), 0);
+        if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0) now.slice = 0;
         return now;
     }
     bool operator==(const SchedulingAttributes&) const = default;
 };
+std::uint64_t slice() { return SchedulingAttributes::here().slice; }
 
-/// In a thread of its own, which has slices of 3 ms, and is polite.
-void with_long_slices(const std::function<void(SchedulingAttributes)>& body) {
-    std::jthread([&] {
-        auto wished = SchedulingAttributes::of_this_thread();
-        if (wished.slice == 0) return;  // Linux before 6.12 has one length for all
-        wished.slice = 3'000'000;
-        wished.nice = 3;
-        ASSERT_EQ(syscall(SYS_sched_setattr, 0, &wished, 0), 0);
-        body(SchedulingAttributes::of_this_thread());
+constexpr std::uint64_t short_slice = 100'000, long_slice = 3'000'000;  // ns
+
+/// Threads of which each has long slices to begin with.
+class TimeSlices : public testing::Test {
+  protected:
+    static void in_a_thread(const std::function<void()>& body) {
+        bool skipped = false;
+        std::jthread([&] {
+            auto wished = SchedulingAttributes::here();
+            skipped = wished.slice == 0 || (wished.policy != SCHED_OTHER && wished.policy != SCHED_BATCH);
+            wished.slice = long_slice;
+            skipped = skipped || syscall(SYS_sched_setattr, 0, &wished, 0) != 0;
+            if (!skipped) body();
+        }).join();
+        if (skipped) GTEST_SKIP() << "slices have no length of their own here (Linux has since 6.12)";
+    }
+    static void sleep() {
+        penstock::Doorbell bell;
+        bell.parked = 1;
+        penstock::waiting::sleep_on(bell, 1ms);
+    }
+};
+
+// Else each hand-off beside busy programs takes a slice of the usual length.
+TEST_F(TimeSlices, are_short_for_who_has_slept_in_a_wait_and_until_its_end) {
+    in_a_thread([] {
+        const auto usual = SchedulingAttributes::here();
+        auto brief = usual;
+        brief.slice = short_slice;
+        penstock::Waiter waiter{{.spin = 0ns, .longest_sleep = 1ms}};
+        EXPECT_TRUE(waiter.wait_for([&] { return SchedulingAttributes::here() == brief; }, 20s));
+        EXPECT_EQ(waiter.parks(), 1u);
+        EXPECT_EQ(SchedulingAttributes::here(), usual);
+        sleep();
+        EXPECT_EQ(SchedulingAttributes::here(), usual) << "in no wait";
     });
 }
 
-// Else each hand-off beside busy programs takes a slice of the usual length.
-TEST(Waiter, who_gives_its_processor_away_in_a_wait_has_short_time_slices_until_its_end) {
-    for (const bool sleeps : {false, true})
-        with_long_slices([&](const SchedulingAttributes usual) {
-            penstock::Waiter waiter{sleeps ? penstock::WaitPolicy{.spin = 0ns, .longest_sleep = 1ms}
-                                           : penstock::WaitPolicy{.spin = 30s, .spins_before_yield = 1}};
-            auto brief = usual;
-            brief.slice = 100'000;
-            bool seen = false;
-            EXPECT_TRUE(waiter.wait_for([&] { return seen = SchedulingAttributes::of_this_thread() == brief; }, 20s));
-            EXPECT_TRUE(seen);
-            EXPECT_EQ(SchedulingAttributes::of_this_thread(), usual);
-        });
-}
-
-TEST(Waiter, one_wait_within_another_ends_without_ending_the_short_slices_of_the_other) {
-    with_long_slices([&](const SchedulingAttributes usual) {
+TEST_F(TimeSlices, stay_short_until_the_end_of_the_outer_of_two_waits) {
+    in_a_thread([] {
         {
             const penstock::waiting::Brief outer;
-            penstock::waiting::yield();
+            sleep();
             {
                 const penstock::waiting::Brief inner;
-                penstock::waiting::yield();
+                sleep();
             }
-            EXPECT_EQ(SchedulingAttributes::of_this_thread().slice, 100'000u);
+            EXPECT_EQ(slice(), short_slice);
         }
-        EXPECT_EQ(SchedulingAttributes::of_this_thread(), usual);
-        penstock::waiting::yield();
-        EXPECT_EQ(SchedulingAttributes::of_this_thread(), usual) << "no wait";
-        penstock::waiting::be_always_brief();
-        EXPECT_EQ(SchedulingAttributes::of_this_thread().slice, 100'000u);
+        EXPECT_EQ(slice(), long_slice);
+    });
+}
+
+TEST_F(TimeSlices, that_somebody_else_has_chosen_meanwhile_stay) {
+    in_a_thread([] {
         {
-            const penstock::waiting::Brief of_the_runtime;
+            const penstock::waiting::Brief wait;
+            sleep();
+            auto wished = SchedulingAttributes::here();
+            wished.slice = 2 * long_slice;
+            ASSERT_EQ(syscall(SYS_sched_setattr, 0, &wished, 0), 0);
         }
-        EXPECT_EQ(SchedulingAttributes::of_this_thread().slice, 100'000u);
+        EXPECT_EQ(slice(), 2 * long_slice);
+    });
+}
+
+TEST_F(TimeSlices, of_the_runtimes_threads_are_always_short_and_not_those_of_what_these_start) {
+    in_a_thread([] {
+        penstock::waiting::be_always_brief();
+        {
+            const penstock::waiting::Brief wait;
+        }
+        EXPECT_EQ(slice(), short_slice);
+        std::jthread([] { EXPECT_GT(slice(), short_slice); }).join();
     });
 }
 

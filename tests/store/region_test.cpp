@@ -2,20 +2,16 @@
 #include "penstock/region.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "penstock/barrier.hpp"
 #include "penstock/remote.hpp"
-#include "penstock/topology.hpp"
-#include "store/ways/ways.hpp"
 #include "tests/store/support.hpp"
 
 namespace {
@@ -381,17 +377,11 @@ TEST(StoreWays, what_was_measured_is_told) {
     RecordProperty("ways", ways.description());
 }
 
-TEST(StoreWays, are_not_measured_for_long_on_busy_processors) {
-    std::atomic<bool> stop{false};
-    std::vector<std::jthread> busy;
-    for (int i = 0; i < 8 * penstock::Topology::here().usable(); ++i)
-        busy.emplace_back([&] { while (!stop.load(std::memory_order_relaxed)); });
-    const auto begin = std::chrono::steady_clock::now();
-    (void)penstock::StoreWays::measure();
-    (void)penstock::measure_round_trip();
-    const auto time = std::chrono::steady_clock::now() - begin;
-    stop = true;
-    EXPECT_LT(time, std::chrono::seconds(10)) << "each exchange waits for a time slice: in all some minutes";
+TEST(StoreWays, measuring_gives_up_where_it_takes_too_long) {
+    const auto ways = penstock::StoreWays::measure(std::chrono::minutes(5));
+    ASSERT_TRUE(ways);
+    if (ways->line_time() == 0) GTEST_SKIP() << "there is nothing to measure here";
+    EXPECT_FALSE(penstock::StoreWays::measure(std::chrono::milliseconds(0)));
 }
 
 INSTANTIATE_FOR_BOTH_SUBSTRATES(RegionTest);

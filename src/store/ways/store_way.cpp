@@ -58,12 +58,11 @@ StoreWays remembered(bool again) {
     if (round_trip && !again)
         if (const auto kept = file->load(*round_trip)) return *kept;
     auto found = StoreWays::measure();
-    if (!round_trip) return found.value_or(StoreWays{});
     for (int attempts = 3; attempts > 0 && found; --attempts) {
         const auto once_more = StoreWays::measure();
         if (once_more && agree(*found, *once_more)) {
             const auto agreed = once_more->where_agreed(*found);
-            file->save(agreed, *round_trip);
+            if (round_trip) file->save(agreed, *round_trip);
             return agreed;
         }
         found = once_more;  // the processors may have moved between the two

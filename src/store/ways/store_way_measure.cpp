@@ -28,7 +28,7 @@ constexpr std::array<int, StoreWays::sizes.size()> rounds_to_warm_up{3, 3, 3, 3,
 constexpr int lines = 51;
 /// Beside other programs that keep the processors busy each exchange waits for the end of somebody's time slice, and
 /// all of them together take minutes. What is measured so says nothing.
-constexpr std::chrono::milliseconds longest_measure{500}, longest_round_trips{20};
+constexpr std::chrono::milliseconds longest_round_trips{20};
 struct TooBusy {};
 constexpr double worth_a_change = 0.95;
 
@@ -160,7 +160,7 @@ static double measure_line(Reader& reader, const Blocks& blocks) {
     return times.size() < lines / 2 ? 0 : median(std::move(times));
 }
 
-std::optional<StoreWays> StoreWays::measure() {
+std::optional<StoreWays> StoreWays::measure(std::chrono::milliseconds longest) {
     StoreWays found;
     const auto processor = reader_processor();
     if (!processor) return found;
@@ -172,7 +172,7 @@ std::optional<StoreWays> StoreWays::measure() {
     if (candidates.size() == 1) return found;
     try {
         Blocks blocks;
-        Reader reader(&blocks, *processor, longest_measure);
+        Reader reader(&blocks, *processor, longest);
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             // Past the caches stands last.
             const std::size_t count = candidates.size() - (sizes[i] < ReaderDistance::seen_in ? 1 : 0);

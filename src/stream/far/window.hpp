@@ -9,8 +9,12 @@
 // The shortest round shows the line's own time only if at one time nothing waited at the reader. A reader that begins
 // late, or a busy machine, makes the first rounds long, and behind a queue that never empties all later ones are long
 // too. So where the reader sets the pace and the room is what it should be by the shortest round, it falls all the
-// same, by a quarter, until the reader runs dry once: then the shortest round is right. (BBR looks for the line's time
-// in the same way: Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016.)
+// same, by a quarter at a time. Where that shows a shorter round, the room follows it; where the reader runs dry, the
+// shortest round was right, and the next such fall comes twice as late. (BBR lowers what is under way for the same
+// reason: Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016.)
+//
+// A line that becomes longer while the graph runs is not followed: no shorter round will come. A reader that runs dry
+// while the writer has no room does not show it, since it may lack another of its inputs.
 #pragma once
 
 #include <algorithm>
@@ -51,23 +55,34 @@ class Window {
         const auto wished = std::clamp(2 * holds, limits.least, limits.most);
         const bool dry = std::exchange(ran_dry_, ran_dry) != ran_dry;
         const bool full = std::exchange(full_, false);
-        slack_ = dry || !full ? 0 : slack_ + 1;
         last_ = 0;
-        if (dry && full) return std::max(wished, room);
-        if (slack_ < rounds_of_slack) return room;
-        if (wished < room) return wished;
+        slack_ = full && !dry ? slack_ + 1 : 0;
+        if (full && dry) {
+            if (std::exchange(lowered_, false)) patience_ = std::min(2 * patience_, most_patience);
+            return std::max(wished, room);
+        }
+        if (wished < room) {
+            if (slack_ < least_patience) return room;
+            patience_ = least_patience;
+            lowered_ = false;
+            return wished;
+        }
+        if (slack_ < patience_ || room <= limits.least) return room;
         slack_ = 0;
-        return std::max(room - room / 4, std::min(room, limits.least));
+        lowered_ = true;
+        return std::max(room - room / 4, limits.least);
     }
 
   private:
-    static constexpr int rounds_of_slack = 8;  ///< behind which the room falls
+    static constexpr int least_patience = 8, most_patience = 1024;  ///< rounds
 
     Time began_{};
     std::uint64_t last_ = 0;  ///< the round ends when so many have been taken; 0: none is measured
     std::uint64_t taken_ = 0, ran_dry_ = 0;
-    bool full_ = false;  ///< the writer had no room meanwhile
-    int slack_ = 0;      ///< rounds in a row in which the reader did not run dry
+    bool full_ = false;              ///< the writer had no room meanwhile
+    int slack_ = 0;                  ///< rounds in a row in which it had none, and the reader did not run dry
+    int patience_ = least_patience;  ///< slack before the room falls below what the shortest round asks for
+    bool lowered_ = false;           ///< it has, and the reader has not run dry since
     std::chrono::nanoseconds shortest_{std::chrono::nanoseconds::max()};
 };
 

@@ -162,7 +162,7 @@ bool RunCore::note_jobs(Server& server) noexcept {
 void RunCore::help_until(const std::function<bool()>& over, const char* what, bool report_stall, bool looks,
                          Help help) {
     const bool helps = help != Help::little || servers_.empty();
-    const waiting::Brief brief;
+    const waiting::Brief brief;  // one for all waits between two firings, which may be short
     Doorbell own_bell;
     struct Waits : WaitingThread {
         RunCore& run;

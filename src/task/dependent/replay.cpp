@@ -32,7 +32,6 @@ namespace penstock {
 void Runner::replay(Replay& replay, std::uint32_t worker) noexcept {
     Replay::Worker& mine = replay.workers[worker];
     const Inside inside(*this);
-    const waiting::Brief brief;
     for (std::size_t i = 0; i < mine.steps.size(); ++i) {
         const ReplayStep& step = mine.steps[i];
         const Replay::Word* word = mine.words.data() + step.begin;

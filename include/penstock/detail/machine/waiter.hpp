@@ -7,9 +7,10 @@
 // (`longest_sleep`).
 //
 // Who gives its processor to another program, by a yield or to sleep, gets it back when the others have had about one
-// time slice of this thread's own length (Linux since 6.6, "earliest eligible virtual deadline first"). That is 1.4 to
-// 2.8 ms, at each hand-off. So threads that wait here have slices of 0.1 ms (Linux since 6.12): those of the runtime
-// always, those of the program while they wait. Their share of the processor stays the same.
+// time slice of this thread's own length (Linux since 6.6, "earliest eligible virtual deadline first"). That is 0.7 to
+// 2.8 ms, by the number of processors, at each hand-off. So threads that wait here have slices of 0.1 ms (Linux since
+// 6.12): those of the runtime always, those of the program while a waiter has them, from the first sleep or long yield
+// on. Their share of the processor stays the same.
 #pragma once
 
 #include <algorithm>
@@ -77,10 +78,13 @@ namespace waiting {
 /// Gives the processor to another thread that wants it.
 void yield() noexcept;
 
-/// This thread has short time slices from now on.
+/// A thread of the runtime: it has short time slices from now on, and those that it starts have slices of the usual
+/// length.
 void be_always_brief() noexcept;
 
-/// A wait of a thread. From its first yield or sleep on, and until the end of this object, it has short time slices.
+/// A wait of a thread that may be the program's. From the first sleep or long yield in it on, and until the end of the
+/// outermost of such objects, the thread has short time slices; so have threads that it starts meanwhile. Costs two
+/// system calls at each end where that comes to pass.
 class Brief {
   public:
     Brief() noexcept;
@@ -88,11 +92,11 @@ class Brief {
     Brief(const Brief&) = delete;
     Brief& operator=(const Brief&) = delete;
 
-    /// For the innermost wait of this thread, if there is one.
+    /// For the wait of this thread, if there is one.
     static void begin() noexcept;
 
   private:
-    Brief* const outer_;
+    const bool outermost_;
     bool begun_ = false;
     std::uint64_t usual_ = 0;  ///< nanoseconds that a slice had before; 0: it is as it was
 };
