@@ -24,7 +24,7 @@ class BuildProgram final : public team::FarProgram {
         carried::Decoder from(recipe.bytes);
         const auto [call, function, closure] = carried::decode<CarriedProgram>(from);
         if (closure.size() > closure_.size()) throw UsageError("what the ranks are to run came spoilt");
-        std::memcpy(closure_.data(), closure.data(), closure.size());
+        std::ranges::copy(closure, closure_.begin());
         call_ = reinterpret_cast<Call>(const_cast<void*>(address({recipe.name, call})));
         if (const auto& [identity, offset] = function; !identity.empty()) {
             const void* const at = address({identity, offset});
