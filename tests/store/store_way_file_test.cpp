@@ -54,7 +54,7 @@ TEST_F(StoreWayFileTest, what_was_saved_is_loaded) {
         ASSERT_TRUE(file().load(100));
         EXPECT_EQ(*file().load(100), StoreWays(way));
     }
-    const auto measured = StoreWays::measure().value_or(StoreWays(StoreWay::stream));
+    const auto measured = StoreWays::measure(std::chrono::minutes(5)).value();
     ASSERT_TRUE(file().save(measured, 100));
     EXPECT_EQ(file().load(100), measured);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "below"), {}), 1) << "no temporary file stays";
